@@ -1,0 +1,47 @@
+# make demo, make test: each sets everything up and does its whole job.
+VENV := .venv
+BIN := $(VENV)/bin
+PYTHON ?= python3
+INSTALLED := $(VENV)/installed
+
+.PHONY: demo test lint types format bench docs clean install
+.DEFAULT_GOAL := demo
+
+install: $(INSTALLED)
+
+# Built anew only when pyproject.toml changes.
+$(INSTALLED): pyproject.toml
+	@if command -v uv >/dev/null 2>&1; then \
+		uv venv --quiet --allow-existing --python '>=3.11' $(VENV) && \
+		uv pip install --quiet --python $(BIN)/python -e '.[dev]'; \
+	else \
+		$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "rankfold needs Python 3.11 or newer; try: make PYTHON=python3.12 demo")' && \
+		$(PYTHON) -m venv $(VENV) && \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'; \
+	fi
+	@touch $(INSTALLED)
+
+demo: install
+	$(BIN)/rankfold demo --out out
+
+test: install
+	$(BIN)/python -m pytest
+
+lint: install
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: install
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: install
+	for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+docs: install
+	$(BIN)/mkdocs build --strict --site-dir out/docs
+
+clean:
+	rm -rf $(VENV) out .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

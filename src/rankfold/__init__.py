@@ -1,0 +1,62 @@
+"""rankfold: ranking by the shape of the data.
+
+The names below are imported when they are first used, so that importing the package
+itself costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rankfold import datasets, metrics
+    from rankfold.check import InputError
+    from rankfold.neighbors import ExactEngine
+    from rankfold.rankers import RAN, RANKERS, Euclidean
+    from rankfold.types import Dataset, Neighbors, Query, Ranking, Solution, Trace
+
+_HOMES = {
+    "InputError": "rankfold.check",
+    "ExactEngine": "rankfold.neighbors",
+    "RAN": "rankfold.rankers",
+    "RANKERS": "rankfold.rankers",
+    "Euclidean": "rankfold.rankers",
+    "Dataset": "rankfold.types",
+    "Neighbors": "rankfold.types",
+    "Query": "rankfold.types",
+    "Ranking": "rankfold.types",
+    "Solution": "rankfold.types",
+    "Trace": "rankfold.types",
+}
+
+__all__ = [
+    "RAN",
+    "RANKERS",
+    "Dataset",
+    "Euclidean",
+    "ExactEngine",
+    "InputError",
+    "Neighbors",
+    "Query",
+    "Ranking",
+    "Solution",
+    "Trace",
+    "datasets",
+    "metrics",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return version("rankfold")
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    if name in __all__:
+        return import_module(f"rankfold.{name}")
+    raise AttributeError(f"module 'rankfold' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

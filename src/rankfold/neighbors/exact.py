@@ -1,0 +1,179 @@
+"""Exact neighbour search in blocks: the oracle for every other engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from scipy.spatial.distance import cdist
+from sklearn.neighbors import NearestNeighbors
+
+from rankfold.check import InputError, check_choice, check_distances, check_norms
+from rankfold.types import FloatArray, IntArray, Neighbors
+
+METRICS = ("euclidean", "cosine", "precomputed", "precomputed_sq")
+
+SPARE_CANDIDATES = 16
+"""Candidates taken beyond the asked ones, so that rounding rarely matters at the edge."""
+
+
+class ExactEngine:
+    """Brute-force search over vectors or over a given distance matrix.
+
+    The squared distance of two vectors is the sum of squared differences for
+    ``euclidean`` and the same after scaling to length one, ``2 - 2 cos``, for ``cosine``.
+    The entries of a ``precomputed`` matrix are distances and are squared; those of a
+    ``precomputed_sq`` matrix are used as they are.
+
+    Memory stays below a few times ``block_bytes`` beside the points themselves.
+
+    Parameters
+    ----------
+    X : array, shape (n_points, n_features) or (n_points, n_points)
+    metric : {"euclidean", "cosine", "precomputed", "precomputed_sq"}
+    block_bytes : int
+        Size of the largest temporary array.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> engine = ExactEngine(np.array([[0.0], [1.0], [3.0]]))
+    >>> engine.search(np.array([[0.9]]), 2).indices
+    array([[1, 0]])
+    """
+
+    def __init__(self, X: FloatArray, metric: str = "euclidean", block_bytes: int = 2**26) -> None:
+        check_choice(metric, "metric", METRICS)
+        self.metric = metric
+        self.block_bytes = block_bytes
+        self.n_points: int = X.shape[0]
+        self.n_features: int = X.shape[1]
+        self._precomputed = metric.startswith("precomputed")
+        if self._precomputed:
+            if self.n_points != self.n_features:
+                raise InputError(
+                    f"X has shape {X.shape}, but metric={metric!r} needs a square matrix of "
+                    "distances between all points; for vectors use metric='euclidean'."
+                )
+            check_distances(X, "X")
+            self._points = X
+        else:
+            self._points = self._prepare(X, "X")
+            self._finder = NearestNeighbors(algorithm="brute", metric="sqeuclidean")
+            self._finder.fit(self._points)
+            norms = np.einsum("ij,ij->i", self._points, self._points, dtype=np.float64)
+            self._largest_norm = float(np.sqrt(norms.max()))
+
+    def search(self, queries: FloatArray, k: int) -> Neighbors:
+        """Find the ``k`` nearest points of the database for vectors from anywhere.
+
+        Parameters
+        ----------
+        queries : array, shape (n_queries, n_features)
+            Vectors, or rows of distances to the database for a precomputed metric.
+        k : int
+            Length of the lists; filled up with -1 and inf beyond the database.
+        """
+        if self._precomputed:
+            check_distances(queries, "vectors")
+        else:
+            queries = self._prepare(queries, "vectors")
+        return self._search(queries, k, None)
+
+    def rows(self, ids: IntArray, k: int) -> Neighbors:
+        """Find the ``k`` nearest neighbours of points of the database, themselves left out."""
+        everything = len(ids) == self.n_points and bool((ids == np.arange(self.n_points)).all())
+        return self._search(self._points if everything else self._points[ids], k, ids)
+
+    def _search(self, queries: FloatArray, k: int, own: IntArray | None) -> Neighbors:
+        found = min(self.n_points, k + 1 + SPARE_CANDIDATES)
+        search_block: Callable[[FloatArray, int, IntArray | None], Neighbors]
+        if self._precomputed:
+            search_block, row_size = self._search_distances, self.n_points
+        elif 4 * found >= self.n_points:
+            search_block, row_size = self._search_all, self.n_features
+        else:
+            search_block, row_size = self._search_vectors, found * self.n_features
+        blocks = [
+            search_block(queries[rows], k, None if own is None else own[rows])
+            for rows in self._blocks(len(queries), row_size)
+        ]
+        return _stack(blocks, k)
+
+    def _prepare(self, vectors: FloatArray, name: str) -> FloatArray:
+        check_norms(vectors, name, nonzero=self.metric == "cosine")
+        if self.metric == "cosine":
+            wide = vectors.astype(np.float64)
+            vectors = wide / np.sqrt(np.einsum("ij,ij->i", wide, wide))[:, None]
+        return np.ascontiguousarray(vectors)
+
+    def _blocks(self, n_rows: int, row_size: int) -> Iterator[slice]:
+        step = max(1, self.block_bytes // (8 * max(1, row_size)))
+        return (slice(start, start + step) for start in range(0, n_rows, step))
+
+    def _search_distances(self, rows: FloatArray, k: int, own: IntArray | None) -> Neighbors:
+        distances = np.maximum(rows.astype(np.float64), 0.0)
+        return _nearest(distances**2 if self.metric == "precomputed" else distances, k, own)
+
+    def _search_all(self, queries: FloatArray, k: int, own: IntArray | None) -> Neighbors:
+        """Measure every distance, in blocks of rows and of columns."""
+        found = []
+        columns = max(k + 1, int(np.sqrt(self.block_bytes / 8)))
+        for rows in self._blocks(len(queries), columns):
+            block_own = None if own is None else own[rows]
+            parts = []
+            for start in range(0, self.n_points, columns):
+                points = self._points[start : start + columns]
+                sq_distances = cdist(queries[rows], points, "sqeuclidean")
+                part = _nearest(sq_distances, k + 1, None)
+                shifted = np.where(part.indices < 0, part.indices, part.indices + start)
+                parts.append(Neighbors(shifted, part.sq_distances))
+            found.append(Neighbors.merge(parts, k, block_own))
+        return _stack(found, k)
+
+    def _search_vectors(self, queries: FloatArray, k: int, own: IntArray | None) -> Neighbors:
+        """Find candidates by matrix products, measure them exactly, certify the edge.
+
+        ``|x|^2 + |q|^2 - 2 x.q`` is off by rounding, so every point that was not taken is
+        known to be further than the last candidate only up to that error. Rows where this
+        leaves a doubt (many duplicates, values far from zero) are measured in full.
+        """
+        rough, indices = self._finder.kneighbors(queries, k + 1 + SPARE_CANDIDATES)
+        indices = indices.astype(np.intp)
+        differences = self._points[indices].astype(np.float64) - queries[:, None, :]
+        sq_distances = np.einsum("ijk,ijk->ij", differences, differences)
+        lengths = np.sqrt(np.einsum("ij,ij->i", queries, queries, dtype=np.float64))
+        eps = np.finfo(np.float64).eps
+        rounding = 4 * (self.n_features + 8) * eps * (lengths + self._largest_norm) ** 2
+        merged = Neighbors.merge([Neighbors(indices, sq_distances)], k, own)
+        doubtful = merged.sq_distances[:, -1] >= rough[:, -1] - rounding
+        if doubtful.any():
+            own_doubtful = None if own is None else own[doubtful]
+            exact = self._search_all(queries[doubtful], k, own_doubtful)
+            merged.indices[doubtful] = exact.indices
+            merged.sq_distances[doubtful] = exact.sq_distances
+        return merged
+
+
+def _stack(blocks: list[Neighbors], k: int) -> Neighbors:
+    if not blocks:
+        return Neighbors(np.empty((0, k), dtype=np.intp), np.empty((0, k)))
+    return Neighbors(
+        np.concatenate([block.indices for block in blocks]),
+        np.concatenate([block.sq_distances for block in blocks]),
+    )
+
+
+def _nearest(sq_distances: FloatArray, k: int, own: IntArray | None) -> Neighbors:
+    """Return the ``k`` smallest entries of every row, ties by column, without ``own``."""
+    n_rows, n_columns = sq_distances.shape
+    width = min(k + 1, n_columns)
+    edge = np.partition(sq_distances, width - 1, axis=1)[:, width - 1 : width]
+    rows, columns = np.nonzero(sq_distances <= edge)
+    values = sq_distances[rows, columns]
+    order = np.lexsort((columns, values, rows))
+    starts = np.searchsorted(rows, np.arange(n_rows))
+    place = np.arange(len(rows)) - starts[rows]
+    kept = place < width
+    chosen = order[kept].reshape(n_rows, width)
+    return Neighbors.merge([Neighbors(columns[chosen], values[chosen])], k, own)

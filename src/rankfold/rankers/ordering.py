@@ -1,0 +1,46 @@
+"""Scores become an order: best first, and nothing is left to chance."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rankfold.neighbors import ExactEngine
+from rankfold.types import NOBODY, FloatArray, IntArray, Query
+
+
+def plain_sq_distances(engine: ExactEngine, query: Query) -> FloatArray:
+    """Return each point's squared distance to the query.
+
+    For several examples this is the mean of the squared distances to each, by weight; up
+    to a constant, the squared distance to their weighted centre.
+    """
+    n_points = engine.n_points
+    weights = query.weights / query.weights.sum()
+    total = np.zeros(n_points)
+    lists = [engine.rows(query.ids, n_points), engine.search(query.vectors, n_points)]
+    starts = [0, len(query.ids)]
+    for neighbors, start in zip(lists, starts, strict=True):
+        for row in range(len(neighbors.indices)):
+            found = neighbors.indices[row] != NOBODY
+            indices = neighbors.indices[row][found]
+            total[indices] += weights[start + row] * neighbors.sq_distances[row][found]
+    return total
+
+
+def order_points(
+    engine: ExactEngine, query: Query, scores: FloatArray, top: int, include_query: bool
+) -> IntArray:
+    """Return the best ``top`` points.
+
+    Scores descend. Points that score exactly zero, because the graph does not connect
+    them to the query, follow in the order of plain distance; remaining ties go to the
+    smaller index. The points of the query are left out, or come first.
+    """
+    first = query.ids[np.argsort(-query.weights[: len(query.ids)], kind="stable")]
+    length = top - len(first) if include_query else top
+    others = np.setdiff1d(np.arange(len(scores)), first, assume_unique=True)
+    keys = [others, -scores[others]]
+    if np.count_nonzero(scores[others]) < min(length, len(others)):
+        keys.insert(1, plain_sq_distances(engine, query)[others])
+    best = others[np.lexsort(keys)][: max(0, length)]
+    return np.concatenate([first, best])[:top] if include_query else best

@@ -1,0 +1,230 @@
+"""Ranking with Adaptive Neighbors: Algorithm 1 of Li, Li and Nie as an estimator."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from rankfold.check import check_choice, check_count, check_flag, check_positive
+from rankfold.graph import adaptive_weights, symmetrize
+from rankfold.neighbors import choose_n_neighbors
+from rankfold.neighbors.dimension import DIMENSION_NEIGHBORS
+from rankfold.rankers.alternation import (
+    CandidateLists,
+    Graph,
+    GraphStep,
+    alternate,
+    closed_form_graph,
+    score_step,
+)
+from rankfold.rankers.base import Ranker
+from rankfold.rankers.shared import SharedFactorization
+from rankfold.solvers import SOLVERS, ConjugateGradients, DirectSolver
+from rankfold.types import Neighbors, Query, Solution, Trace
+
+DIRECT_LIMIT = 5_000
+"""Up to this many points ``solver="auto"`` factorises the first graph once for all queries."""
+
+
+class RAN(Ranker):
+    """Ranking with Adaptive Neighbors: learn the neighbour graph and the scores together.
+
+    Minimises Eq. (5) of the paper over the row-stochastic affinity S and the scores f,
+
+        sum_ij (d_ij s_ij + gamma s_ij^2) + 2 lambda f' L_S f + (f - y)' U (f - y),
+
+    by turns. One alternation is a graph followed by its scores; the first graph is the closed
+    form at scores zero.
+
+    Parameters
+    ----------
+    n_neighbors : int or "auto"
+        Neighbours of every point, k in the paper. "auto" chooses 5 on clean manifolds and 20
+        in diffuse data, by the intrinsic dimension; ``n_neighbors_`` says which.
+    smoothness : float
+        How much alike the scores of neighbours should be, lambda in the paper.
+    metric : {"euclidean", "cosine", "precomputed", "precomputed_sq"}
+        For the last two, ``fit`` takes a matrix of distances between all points, which are
+        squared, or used as they are.
+    gamma : {"own", "shared"}
+        How the graph is learned again after the first alternation: with exactly k neighbours
+        ("own"), or with the mean gamma for all points ("shared"), for which the
+        objective never increases.
+    candidates : {"all", "local"}
+        Whether any point may become a neighbour, or only those nearest in the data.
+    scale : {"natural", None}
+        The unit of squared distance where scores and distances are compared. "natural": the
+        mean squared distance to the (k+1)-th neighbour counts as much as a difference of
+        one in scores. None: as given, as in the paper.
+    max_iter : int
+        Most alternations of graph and scores.
+    tol : float
+        Ends the alternations once neither scores nor objective change by more.
+    guard : bool
+        Return the last healthy alternation when the query starts to cut itself off from
+        its neighbours; ``ranking.collapsed`` says so.
+    solver : {"auto", "direct", "cg"}
+        How linear systems are solved. "auto": one factorisation for the first graph of up to
+        5,000 points, conjugate gradients for everything else.
+
+    Attributes
+    ----------
+    n_neighbors_ : int
+    gamma_ : float
+        Mean of the ``gamma_i`` of the first graph, in the unit of the data.
+    unit_ : float
+        The unit of squared distance.
+    neighbors_ : Neighbors
+        Stored candidates of every point.
+    affinity_ : sparse array, shape (n_points, n_points)
+        The first graph, S.
+
+    Examples
+    --------
+    >>> from rankfold import RAN, datasets
+    >>> moons = datasets.load("moons")
+    >>> ranking = RAN(n_neighbors=10).fit(moons.X).rank(ids=0, top=199)
+    >>> (moons.labels[ranking.ids] == moons.labels[0]).all()
+    np.True_
+    """
+
+    def __init__(
+        self,
+        n_neighbors: int | Literal["auto"] = "auto",
+        smoothness: float = 30.0,
+        *,
+        metric: str = "euclidean",
+        gamma: Literal["own", "shared"] = "own",
+        candidates: Literal["all", "local"] = "all",
+        scale: Literal["natural"] | None = "natural",
+        max_iter: int = 1,
+        tol: float = 1e-6,
+        guard: bool = True,
+        solver: Literal["auto", "direct", "cg"] = "auto",
+    ) -> None:
+        self.n_neighbors = n_neighbors
+        self.smoothness = smoothness
+        self.metric = metric
+        self.gamma = gamma
+        self.candidates = candidates
+        self.scale = scale
+        self.max_iter = max_iter
+        self.tol = tol
+        self.guard = guard
+        self.solver = solver
+
+    def _check_parameters(self) -> None:
+        if self.n_neighbors != "auto":
+            check_count(self.n_neighbors, "n_neighbors")
+        check_positive(self.smoothness, "smoothness")
+        check_choice(self.gamma, "gamma", ("own", "shared"))
+        check_choice(self.candidates, "candidates", ("all", "local"))
+        check_choice(self.scale, "scale", ("natural", None))
+        check_count(self.max_iter, "max_iter")
+        check_positive(self.tol, "tol")
+        check_flag(self.guard, "guard")
+        check_choice(self.solver, "solver", ("auto", *SOLVERS))
+
+    def _fit(self) -> None:
+        self._check_parameters()
+        n_points = self.engine_.n_points
+        asked = 0 if self.n_neighbors == "auto" else self.n_neighbors
+        width = max(DIMENSION_NEIGHBORS, 2 * (asked + 1))
+        self.neighbors_ = self.engine_.rows(np.arange(n_points), min(width, max(1, n_points - 1)))
+        self.n_neighbors_ = self._choose_n_neighbors()
+        _, gammas, ends = adaptive_weights(self.neighbors_.sq_distances, self.n_neighbors_)
+        self.gamma_ = float(gammas.mean())
+        self.unit_ = 1.0
+        if self.scale == "natural":
+            self.unit_ = float(ends.mean()) / self.smoothness or 1.0
+        self._graph = self._closed_form(self.neighbors_)
+        self.affinity_ = self._graph.affinity
+        self._weights = symmetrize(self.affinity_)
+        direct = self.solver == "direct" or (self.solver == "auto" and n_points <= DIRECT_LIMIT)
+        self._shared = (
+            SharedFactorization(self._weights, self.smoothness, DirectSolver()) if direct else None
+        )
+
+    def _choose_n_neighbors(self) -> int:
+        most = max(1, self.engine_.n_points - 2)
+        if self.n_neighbors == "auto":
+            return min(choose_n_neighbors(self.neighbors_), most)
+        asked = int(self.n_neighbors)
+        if asked > most:
+            warnings.warn(
+                f"n_neighbors={asked} is too large for {self.engine_.n_points} points, "
+                f"of which one is the point itself and one sets the scale; using {most}.",
+                stacklevel=4,
+            )
+        return min(asked, most)
+
+    def _closed_form(self, neighbors: Neighbors) -> Graph:
+        return closed_form_graph(neighbors, self.n_neighbors_, self.engine_.n_points, self.unit_)
+
+    def _score(
+        self, queries: Sequence[Query], traced: bool
+    ) -> Iterator[tuple[Solution, Trace | None]]:
+        width = self.neighbors_.width
+        searched = [self.engine_.search(query.vectors, width) for query in queries]
+        unseen = [self._closed_form(neighbors) for neighbors in searched]
+        n_points = self.engine_.n_points
+        unfinished = 0
+        firsts = self._first_scores(queries, unseen)
+        for query, neighbors, rows, first in zip(queries, searched, unseen, firsts, strict=True):
+            solution, trace = first, None
+            if traced or self.max_iter > 1:
+                solution, trace = self._alternate(query, neighbors, rows, first)
+                unfinished += self.max_iter > 1 and trace.stopped == "max_iter"
+            yield replace(solution, scores=solution.scores[:n_points]), trace
+        if unfinished:
+            warnings.warn(
+                f"{unfinished} of {len(queries)} queries ended at max_iter={self.max_iter} before "
+                f"their scores and objective settled to tol={self.tol}; raise max_iter or tol.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+
+    def _first_scores(
+        self, queries: Sequence[Query], unseen: Sequence[Graph]
+    ) -> Iterator[Solution]:
+        if self._shared is not None:
+            yield from self._shared.scores(queries, [graph.affinity for graph in unseen])
+            return
+        for query, rows in zip(queries, unseen, strict=True):
+            weights = self._weights
+            if rows.affinity.shape[0]:
+                weights = symmetrize(self._graph.extended(rows).affinity)
+            points = np.concatenate([query.ids, np.arange(self.engine_.n_points, weights.shape[0])])
+            yield score_step(weights, self.smoothness, points, query.weights, ConjugateGradients())
+
+    def _alternate(
+        self, query: Query, neighbors: Neighbors, rows: Graph, first: Solution
+    ) -> tuple[Solution, Trace]:
+        stored = Neighbors(
+            np.concatenate([self.neighbors_.indices, neighbors.indices]),
+            np.concatenate([self.neighbors_.sq_distances, neighbors.sq_distances]),
+        )
+        step = GraphStep(
+            self.n_neighbors_,
+            self.smoothness,
+            self.unit_,
+            self.gamma_ / self.unit_,
+            self.gamma,
+            self.candidates,
+        )
+        return alternate(
+            CandidateLists(self.engine_, stored, query.vectors),
+            query,
+            self._graph.extended(rows),
+            first,
+            step,
+            DirectSolver() if self.solver == "direct" else ConjugateGradients(),
+            max_iter=self.max_iter,
+            tol=self.tol,
+            guard=self.guard,
+        )

@@ -1,0 +1,107 @@
+"""The first f-step of all queries from one factorisation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from rankfold.graph import system_matrix
+from rankfold.solvers import Solver
+from rankfold.solvers.contract import rounding
+from rankfold.types import BoolArray, FloatArray, IntArray, Query, Solution
+
+
+class _Attachment(NamedTuple):
+    """How a query touches the database, for the points it touches.
+
+    ``pull`` is what the edges to unseen vectors add to the diagonal, ``push`` what they
+    add to the right-hand side; ``clamped`` marks points of the query itself.
+    """
+
+    touched: IntArray
+    pull: FloatArray
+    push: FloatArray
+    clamped: BoolArray
+    seeds: FloatArray
+
+
+class SharedFactorization:
+    """Answers every query by a small system on the few points that it touches.
+
+    With ``A = 2 lambda L + I`` and ``G = A^-1``, any query changes A only at the points it
+    touches: rows of points of the query are replaced by ``f = y``, and each edge of weight w from
+    an unseen vector adds ``2 lambda w`` to the diagonal. So ``f = G[:, T] z`` for the
+    touched points T, where ``z`` solves, with ``M = G[T, T]``,
+
+        (M z)_t = y_t                    for points of the query,
+        z_t + pull_t (M z)_t = push_t    for neighbours of unseen vectors.
+
+    For a single point q this is ``f = G[:, q] / G[q, q]``.
+    """
+
+    def __init__(self, weights: sparse.csr_array, smoothness: float, solver: Solver) -> None:
+        self.smoothness = smoothness
+        self.solver = solver
+        self.matrix = system_matrix(weights, smoothness)
+        self.state = solver.prepare(self.matrix)
+        n_points = self.matrix.shape[0]
+        # Seeds are at most one, and so are scores.
+        self.rounding = rounding(self.matrix, np.ones(n_points), np.ones(n_points))
+
+    def scores(
+        self, queries: Sequence[Query], unseen: Sequence[sparse.csr_array]
+    ) -> Iterator[Solution]:
+        """Solve the first f-step for queries whose unseen vectors have these rows of S.
+
+        The scores of unseen vectors, their seeds, follow those of the database.
+        """
+        attachments = [
+            self._attach(query, rows) for query, rows in zip(queries, unseen, strict=True)
+        ]
+        wanted, places = np.unique(
+            np.concatenate([attachment.touched for attachment in attachments]),
+            return_inverse=True,
+        )
+        unit = np.zeros((self.matrix.shape[0], len(wanted)))
+        unit[wanted, np.arange(len(wanted))] = 1.0
+        columns = self.solver.solve(self.state, unit).scores
+        ends = np.cumsum([len(attachment.touched) for attachment in attachments])
+        for query, attachment, end in zip(queries, attachments, ends, strict=True):
+            chosen = places[end - len(attachment.touched) : end]
+            yield self._solve(query, attachment, columns[:, chosen])
+
+    def _attach(self, query: Query, rows: sparse.csr_array) -> _Attachment:
+        edges = rows.tocoo()
+        touched = np.union1d(query.ids, edges.col).astype(np.intp)
+        place = np.searchsorted(touched, edges.col)
+        strength = self.smoothness * edges.data  # 2 lambda w with w = s / 2
+        pull = np.zeros(len(touched))
+        np.add.at(pull, place, strength)
+        unseen_seeds = query.weights[len(query.ids) :]
+        push = np.zeros(len(touched))
+        np.add.at(push, place, strength * unseen_seeds[edges.row])
+        clamped = np.zeros(len(touched), dtype=bool)
+        seeds = np.zeros(len(touched))
+        own = np.searchsorted(touched, query.ids)
+        clamped[own] = True
+        seeds[own] = query.weights[: len(query.ids)]
+        return _Attachment(touched, pull, push, clamped, seeds)
+
+    def _solve(self, query: Query, attachment: _Attachment, columns: FloatArray) -> Solution:
+        touched, pull, push, clamped, seeds = attachment
+        block = columns[touched]
+        system = np.where(clamped[:, None], block, np.eye(len(touched)) + pull[:, None] * block)
+        scores = columns @ np.linalg.solve(system, np.where(clamped, seeds, push))
+        # The exact scores are not negative, so this can only bring them closer.
+        scores = np.maximum(scores, 0.0)
+        scores[touched[clamped]] = seeds[clamped]
+        residuals = self.matrix @ scores
+        residuals[touched] += np.where(clamped, 0.0, pull * scores[touched] - push)
+        residuals[touched[clamped]] = 0.0
+        residual = float(np.abs(residuals).max(initial=0.0))
+        everything = np.concatenate([scores, query.weights[len(query.ids) :]])
+        slack = self.rounding + 8 * np.finfo(np.float64).eps * float(pull.max(initial=0.0))
+        return Solution(everything, residual, residual + slack, 0, True)

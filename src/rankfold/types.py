@@ -1,0 +1,224 @@
+"""The values that flow through rankfold: neighbours, queries, solutions, rankings, data sets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.floating[Any]]
+IntArray = NDArray[np.intp]
+BoolArray = NDArray[np.bool_]
+
+Stopped = Literal["converged", "max_iter", "collapse"]
+
+NOBODY = -1
+"""The index that fills a neighbour list which is shorter than the others."""
+
+
+@dataclass(frozen=True, eq=False)
+class Neighbors:
+    """Who is near whom: one sorted list of neighbours per row.
+
+    A point is never its own neighbour. Rows ascend in distance, ties go to the
+    smaller index, and rows that are too short end in index -1 at distance inf.
+
+    Parameters
+    ----------
+    indices : array of int, shape (n_rows, width)
+    sq_distances : array of float, shape (n_rows, width)
+        Squared distances, as every equation of the paper uses them.
+    """
+
+    indices: IntArray
+    sq_distances: FloatArray
+
+    @property
+    def width(self) -> int:
+        """Length of the lists."""
+        return int(self.indices.shape[1])
+
+    def head(self, width: int) -> Neighbors:
+        """Return the nearest ``width`` of every list."""
+        return Neighbors(self.indices[:, :width], self.sq_distances[:, :width])
+
+    def take(self, rows: IntArray) -> Neighbors:
+        """Return the lists of these rows only."""
+        return Neighbors(self.indices[rows], self.sq_distances[rows])
+
+    @classmethod
+    def merge(
+        cls, parts: Sequence[Neighbors], width: int, own: IntArray | None = None
+    ) -> Neighbors:
+        """Join lists that speak of the same rows into one sorted list of ``width``.
+
+        This is the one place that decides whether a point is its own neighbour:
+        index ``own[i]`` never enters row ``i``. An index found twice counts once,
+        at its smaller distance.
+
+        Parameters
+        ----------
+        parts : sequence of Neighbors
+            Lists with equal numbers of rows, in any order within a row.
+        width : int
+            Length of the merged lists; short ones are filled up.
+        own : array of int, shape (n_rows,), optional
+            The index each row has in the database, -1 where it has none.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> near = Neighbors(np.array([[0, 4]]), np.array([[0.0, 2.0]]))
+        >>> far = Neighbors(np.array([[7, 4]]), np.array([[1.0, 2.0]]))
+        >>> Neighbors.merge([near, far], width=3, own=np.array([0])).indices
+        array([[ 7,  4, -1]])
+        """
+        indices = np.concatenate([part.indices for part in parts], axis=1)
+        sq_distances = np.concatenate([part.sq_distances for part in parts], axis=1)
+        if own is not None:
+            indices = np.where(indices == own[:, None], NOBODY, indices)
+        indices, sq_distances = _sort_rows(indices, sq_distances, by_index_first=True)
+        repeated = np.zeros(indices.shape, dtype=bool)
+        repeated[:, 1:] = indices[:, 1:] == indices[:, :-1]
+        indices = np.where(repeated, NOBODY, indices)
+        sq_distances = np.where(indices == NOBODY, np.inf, sq_distances)
+        indices, sq_distances = _sort_rows(indices, sq_distances)
+        missing = max(0, width - indices.shape[1])
+        return cls(
+            np.pad(indices[:, :width], ((0, 0), (0, missing)), constant_values=NOBODY),
+            np.pad(sq_distances[:, :width], ((0, 0), (0, missing)), constant_values=np.inf),
+        )
+
+
+def _sort_rows(
+    indices: IntArray, sq_distances: FloatArray, by_index_first: bool = False
+) -> tuple[IntArray, FloatArray]:
+    keys = (sq_distances, indices) if by_index_first else (indices, sq_distances)
+    order = np.lexsort(keys, axis=-1)
+    return np.take_along_axis(indices, order, 1), np.take_along_axis(sq_distances, order, 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Query:
+    """What is asked for: points of the database, unseen vectors, or both, with weights.
+
+    Parameters
+    ----------
+    ids : int or sequence of int, optional
+        Row numbers of points of the database.
+    vectors : array, shape (n_features,) or (n_vectors, n_features), optional
+        Examples that are not in the database. With a precomputed metric, their
+        distances to every point of the database.
+    weights : sequence of float, optional
+        How much each example counts, ids first, then vectors; positive. The largest
+        is the score 1, so only their ratios matter. All alike by default.
+    """
+
+    ids: Any = None
+    vectors: Any = None
+    weights: Any = None
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """Scores, and how far they can be trusted.
+
+    Parameters
+    ----------
+    scores : array of float
+    residual : float
+        Largest entry of ``|b - A f|`` in the linear system that was solved.
+    bound : float
+        No score is further than this from the exact solution of the linear system:
+        ``A`` is an M-matrix with ``A 1 >= 1``, so the largest error is at most the
+        largest residual; the rounding of the residual itself is added on top.
+    n_iter : int
+        Steps of the solver; 0 for a direct one.
+    converged : bool
+        Whether the solver reached its tolerance.
+    """
+
+    scores: FloatArray
+    residual: float
+    bound: float
+    n_iter: int
+    converged: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """The course of an alternation between graph and scores.
+
+    Parameters
+    ----------
+    objective : tuple of float
+        Eq. (5) after every half-step: graph, scores, graph, scores, ...
+    reach : tuple of float
+        Effective number of points that share the score, ``sum(f)^2 / sum(f^2)``, after
+        every alternation.
+    query_degree : tuple of float
+        Smallest degree of a point of the query, after every alternation.
+    n_alternations : int
+        The alternation whose scores were returned.
+    stopped : {"converged", "max_iter", "collapse"}
+        Why it ended there. "collapse" means that the query was cutting itself off
+        from its neighbours, and the last healthy alternation was returned.
+    """
+
+    objective: tuple[float, ...]
+    reach: tuple[float, ...]
+    query_degree: tuple[float, ...]
+    n_alternations: int
+    stopped: Stopped
+
+
+@dataclass(frozen=True, eq=False)
+class Ranking:
+    """The answer to one query, best first.
+
+    Parameters
+    ----------
+    ids : array of int
+        Row numbers of the database.
+    solution : Solution
+        The scores of ``ids``, in their order, with their error bound.
+    trace : Trace, optional
+        How graph and scores were learned; None for methods that learn neither.
+    """
+
+    ids: IntArray
+    solution: Solution
+    trace: Trace | None = None
+
+    @property
+    def scores(self) -> FloatArray:
+        """Scores of ``ids``; 0 for points that the graph does not connect to the query."""
+        return self.solution.scores
+
+    @property
+    def collapsed(self) -> bool:
+        """Whether the alternation was stopped because the query cut itself off."""
+        return self.trace is not None and self.trace.stopped == "collapse"
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Points with labels, as the evaluation needs them.
+
+    Parameters
+    ----------
+    name : str
+    X : array, shape (n_points, n_features) or (n_points, n_points)
+        Vectors, or distances where ``metric`` is precomputed.
+    labels : array of int, shape (n_points,)
+    metric : str
+        The metric that ``X`` is meant for.
+    """
+
+    name: str
+    X: FloatArray
+    labels: IntArray
+    metric: str = "euclidean"

@@ -1,0 +1,193 @@
+"""What every ranker owes its users, run over the table of methods."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.decomposition import PCA
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from rankfold import RANKERS, Query, datasets
+
+pytestmark = pytest.mark.parametrize("name", RANKERS)
+
+
+def blobs(seed=0, n=90):
+    rng = np.random.default_rng(seed)
+    centres = rng.normal(size=(3, 4)) * 6
+    labels = np.repeat(np.arange(3), n // 3)
+    return centres[labels] + rng.normal(size=(n, 4)), labels
+
+
+QUERIES = [
+    Query(ids=4),
+    Query(ids=[4, 50]),
+    Query(vectors=np.array([1.0, 0.5, -2.0, 0.0])),
+    Query(vectors=np.arange(8.0).reshape(2, 4), weights=[1, 3]),
+    Query(ids=[7, 3], vectors=np.ones(4), weights=[2.0, 1.0, 0.5]),
+]
+
+
+def same(left, right):
+    np.testing.assert_array_equal(left.ids, right.ids)
+    np.testing.assert_allclose(left.scores, right.scores, atol=1e-12)
+
+
+def test_obvious_answer(name):
+    X, labels = blobs()
+    ranking = RANKERS[name]().fit(X).rank(ids=0, top=29)
+    assert (labels[ranking.ids] == labels[0]).all()
+
+
+def test_every_point_appears_once_and_scores_descend(name):
+    X, _ = blobs()
+    ranker = RANKERS[name]().fit(X)
+    for ranking in ranker.rank_many(QUERIES, include_query=True):
+        assert sorted(ranking.ids) == list(range(len(X)))
+    for query, ranking in zip(QUERIES, ranker.rank_many(QUERIES), strict=True):
+        asked = np.atleast_1d([] if query.ids is None else query.ids)
+        assert sorted(ranking.ids) == sorted(set(range(len(X))) - set(asked.tolist()))
+        assert (np.diff(ranking.scores) <= 0).all()
+
+
+def test_batch_equals_single(name):
+    ranker = RANKERS[name]().fit(blobs()[0])
+    for query, together in zip(QUERIES, ranker.rank_many(QUERIES, top=12), strict=True):
+        same(ranker.rank(query.ids, query.vectors, query.weights, top=12), together)
+
+
+@pytest.mark.parametrize("include_query", [True, False])
+@pytest.mark.parametrize("top", [None, 7, 500])
+def test_rank_all_equals_single(name, include_query, top):
+    X, _ = blobs()
+    ranker = RANKERS[name]().fit(X)
+    indices, scores = ranker.rank_all(top=top, include_query=include_query)
+    most = len(X) if include_query else len(X) - 1
+    assert indices.shape == scores.shape == (len(X), min(top or most, most))
+    for i in (0, 31, 89):
+        ranking = ranker.rank(ids=i, top=top, include_query=include_query)
+        np.testing.assert_array_equal(indices[i], ranking.ids)
+        np.testing.assert_allclose(scores[i], ranking.scores, atol=1e-12)
+
+
+def test_answers_do_not_depend_on_the_blocks(name, monkeypatch):
+    ranker = RANKERS[name]().fit(blobs()[0])
+    whole = ranker.rank_many(QUERIES)
+    monkeypatch.setattr("rankfold.rankers.base.BLOCK_BYTES", 8 * 90 * 2)
+    for left, right in zip(whole, ranker.rank_many(QUERIES), strict=True):
+        same(left, right)
+
+
+def test_permuting_points_permutes_the_ranking(name):
+    X, _ = blobs()
+    order = np.random.default_rng(1).permutation(len(X))
+    place = np.argsort(order)
+    original = RANKERS[name]().fit(X).rank(ids=[4, 50])
+    permuted = RANKERS[name]().fit(X[order]).rank(ids=place[[4, 50]])
+    np.testing.assert_array_equal(order[permuted.ids], original.ids)
+    np.testing.assert_allclose(permuted.scores, original.scores, atol=1e-10)
+
+
+def test_scaling_the_data_leaves_the_order(name):
+    X, _ = blobs()
+    original = RANKERS[name]().fit(X).rank(ids=4)
+    np.testing.assert_array_equal(RANKERS[name]().fit(X * 1000).rank(ids=4).ids, original.ids)
+
+
+def test_the_query_comes_first_when_included(name):
+    X, _ = blobs()
+    ranking = RANKERS[name]().fit(X).rank(ids=[4, 50], weights=[1, 2], include_query=True, top=5)
+    assert ranking.ids[:2].tolist() == [50, 4]
+    assert len(ranking.ids) == 5
+    alone = RANKERS[name]().fit(X).rank(ids=[4, 50], include_query=True, top=1)
+    assert alone.ids.tolist() == [4]
+
+
+def test_an_unseen_copy_ranks_its_point_first(name):
+    X, _ = blobs()
+    rankings = RANKERS[name]().fit(X).rank_many([Query(vectors=x) for x in X], top=1)
+    found = np.mean([ranking.ids[0] == i for i, ranking in enumerate(rankings)])
+    assert found >= 0.9
+
+
+def test_only_ratios_of_weights_matter(name):
+    ranker = RANKERS[name]().fit(blobs()[0])
+    same(ranker.rank([4, 50], weights=[1, 2]), ranker.rank([4, 50], weights=[50, 100]))
+    equal = ranker.rank([4, 50])
+    same(equal, ranker.rank([4, 50], weights=[3, 3]))
+    heavy = ranker.rank([4, 50], weights=[1, 1000])
+    assert not np.array_equal(equal.ids, heavy.ids)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4])
+def test_very_few_points(name, n):
+    X = np.arange(n, dtype=float)[:, None] ** 2
+    ranking = RANKERS[name]().fit(X).rank(ids=0)
+    assert ranking.ids.tolist() == list(range(1, n))
+    ranking = RANKERS[name]().fit(X).rank(vectors=[0.1])
+    assert ranking.ids.tolist() == list(range(n))
+
+
+def test_all_points_alike(name):
+    ranking = RANKERS[name]().fit(np.ones((30, 2))).rank(ids=5)
+    assert sorted(ranking.ids) == [i for i in range(30) if i != 5]
+    assert np.isfinite(ranking.scores).all()
+
+
+def test_all_points_as_the_query(name):
+    X, _ = blobs(n=30)
+    assert RANKERS[name]().fit(X).rank(ids=np.arange(30)).ids.size == 0
+    everything = RANKERS[name]().fit(X).rank(ids=np.arange(30), include_query=True)
+    assert everything.ids.tolist() == list(range(30))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.uint8])
+def test_number_types(name, dtype):
+    X = np.random.default_rng(0).integers(0, 100, size=(80, 5)).astype(dtype)
+    ranking = RANKERS[name]().fit(X).rank(vectors=X[3], top=10)
+    expected = RANKERS[name]().fit(X.astype(float)).rank(vectors=X[3].astype(float), top=10)
+    same(ranking, expected)
+
+
+@pytest.mark.parametrize("metric", ["precomputed", "precomputed_sq"])
+def test_precomputed_equals_vectors(name, metric):
+    X, _ = blobs()
+    squared = ((X[:, None] - X[None]) ** 2).sum(axis=2)
+    given = squared if metric == "precomputed_sq" else np.sqrt(squared)
+    ranker = RANKERS[name](metric=metric).fit(given)
+    plain = RANKERS[name]().fit(X)
+    for query, unseen in ((Query(ids=[4, 50]), None), (Query(vectors=X[:2]), given[:2])):
+        asked = Query(query.ids, unseen)
+        left, right = plain.rank_many([query])[0], ranker.rank_many([asked])[0]
+        np.testing.assert_array_equal(left.ids, right.ids)
+        np.testing.assert_allclose(left.scores, right.scores, atol=1e-8)
+
+
+def test_inside_a_pipeline(name):
+    digits = datasets.load("digits")
+    pipeline = make_pipeline(StandardScaler(), PCA(16, random_state=0), RANKERS[name]())
+    ranker = pipeline.fit(digits.X)[-1]
+    right = digits.labels[ranker.rank(ids=0, top=10).ids] == digits.labels[0]
+    assert right.mean() >= 0.9
+    unseen = pipeline[:-1].transform(digits.X[:1])
+    assert ranker.rank(vectors=unseen, top=1).ids.tolist() == [0]
+
+
+def test_clone_and_parameters(name):
+    ranker = RANKERS[name](metric="cosine")
+    assert clone(ranker).get_params() == ranker.get_params()
+    assert ranker.set_params(metric="euclidean").metric == "euclidean"
+    assert not [key for key in vars(ranker) if key.endswith("_")]
+
+
+def test_fitting_again_forgets_the_first_data(name):
+    X, _ = blobs()
+    fresh = RANKERS[name]().fit(X[:50]).rank(ids=3)
+    same(RANKERS[name]().fit(X).fit(X[:50]).rank(ids=3), fresh)
+
+
+def test_fit_leaves_the_data_alone(name):
+    X, _ = blobs()
+    before = X.copy()
+    RANKERS[name](metric="cosine").fit(X).rank(vectors=X[0])
+    np.testing.assert_array_equal(X, before)

@@ -1,0 +1,300 @@
+"""RAN against the dense reference, its certificates, and what the paper promises of it."""
+
+import warnings
+
+import numpy as np
+import pytest
+import reference
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.exceptions import ConvergenceWarning
+
+from rankfold import RAN, Query, datasets
+from rankfold.check import check_query
+from rankfold.neighbors import ExactEngine
+from rankfold.rankers.alternation import CandidateLists
+
+READINGS = [("own", "all"), ("shared", "all"), ("shared", "local"), ("own", "local")]
+
+
+def sheet(n=60, seed=0):
+    """A curved sheet with noise: some structure, no ties."""
+    rng = np.random.default_rng(seed)
+    t = rng.uniform(0, 3, n)
+    X = np.column_stack([np.cos(2 * t), np.sin(2 * t), rng.uniform(0, 2, n)])
+    return X + rng.normal(0, 0.1, X.shape)
+
+
+def rank_quietly(ranker, query, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return ranker.rank_many([query], **options)[0]
+
+
+def by_reference(X, query, ranker, n_alternations):
+    """Scores of the database after every alternation, and the objective's course."""
+    n = len(X)
+    query = check_query(query, n, X.shape[1])
+    everything = np.vstack([X, query.vectors])
+    method = reference.RAN(
+        reference.sq_distances(everything, ranker.metric),
+        n,
+        ranker.n_neighbors_,
+        ranker.smoothness,
+        ranker.gamma,
+        ranker.candidates,
+        natural=ranker.scale == "natural",
+    )
+    points = [*query.ids, *range(n, len(everything))]
+    scores, values = method.run(points, query.weights, n_alternations)
+    return [f[:n] for f in scores], values
+
+
+QUERIES = {
+    "point": Query(ids=7),
+    "points": Query(ids=[7, 30], weights=[1.0, 0.4]),
+    "unseen": Query(vectors=[0.3, 0.9, 1.1]),
+    "mixed": Query(ids=[3], vectors=[[0.3, 0.9, 1.1], [-0.5, 0.2, 0.1]], weights=[1, 2, 0.5]),
+    "copy": Query(vectors=sheet()[11]),
+}
+
+
+@pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES)
+@pytest.mark.parametrize("solver", ["direct", "cg"])
+@pytest.mark.parametrize("scale", ["natural", None])
+@pytest.mark.parametrize(("gamma", "candidates"), READINGS)
+def test_equals_the_reference(gamma, candidates, scale, solver, query):
+    X = sheet()
+    for n_alternations in (1, 2, 4):
+        ranker = RAN(
+            4,
+            3.0,
+            gamma=gamma,
+            candidates=candidates,
+            scale=scale,
+            solver=solver,
+            max_iter=n_alternations,
+            guard=False,
+            tol=1e-15,
+        ).fit(X)
+        scores, values = by_reference(X, query, ranker, n_alternations)
+        ranking = rank_quietly(ranker, query, include_query=True)
+        found = np.empty(len(X))
+        found[ranking.ids] = ranking.scores
+        np.testing.assert_allclose(found, scores[-1], atol=1e-8)
+        np.testing.assert_allclose(ranking.trace.objective, values, rtol=1e-8)
+        assert ranking.trace.n_alternations == n_alternations
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    seed=st.integers(0, 10_000),
+    n=st.integers(3, 45),
+    k=st.integers(1, 8),
+    smoothness=st.sampled_from([0.1, 1.0, 10.0, 100.0]),
+    reading=st.sampled_from(READINGS),
+    scale=st.sampled_from(["natural", None]),
+    metric=st.sampled_from(["euclidean", "cosine"]),
+    data=st.data(),
+)
+def test_equals_the_reference_on_random_data(seed, n, k, smoothness, reading, scale, metric, data):
+    X = np.random.default_rng(seed).normal(size=(n, 3))
+    ids = data.draw(st.lists(st.integers(0, n - 1), max_size=2, unique=True))
+    vectors = np.random.default_rng(seed + 1).normal(size=(0 if ids and seed % 2 else 1, 3))
+    query = Query(ids=ids, vectors=vectors)
+    ranker = RAN(
+        min(k, n - 2), smoothness, metric=metric, gamma=reading[0], candidates=reading[1],
+        scale=scale, max_iter=3, guard=False, tol=1e-15,
+    ).fit(X)  # fmt: skip
+    scores, _ = by_reference(X, query, ranker, 3)
+    ranking = rank_quietly(ranker, query, include_query=True)
+    found = np.empty(n)
+    found[ranking.ids] = ranking.scores
+    np.testing.assert_allclose(found, scores[len(ranking.trace.reach) - 1], atol=1e-8)
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    seed=st.integers(0, 10_000),
+    smoothness=st.sampled_from([0.1, 1.0, 10.0, 1000.0]),
+    solver=st.sampled_from(["direct", "cg"]),
+    unseen=st.booleans(),
+)
+def test_the_certificate_bounds_the_true_error(seed, smoothness, solver, unseen):
+    X = np.random.default_rng(seed).normal(size=(40, 3))
+    ranker = RAN(4, smoothness, solver=solver).fit(X)
+    query = Query(vectors=X[:2] + 0.1) if unseen else Query(ids=[1, 5])
+    ranking = ranker.rank_many([query], include_query=True)[0]
+    exact = by_reference(X, query, ranker, 1)[0][0]
+    # The reference itself is rounded, at the size of its condition number.
+    slack = 1e-15 * (1 + 4 * smoothness)
+    assert np.abs(ranking.scores - exact[ranking.ids]).max() <= ranking.solution.bound + slack
+    assert ranking.solution.bound < 1e-8
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    seed=st.integers(0, 10_000),
+    k=st.integers(1, 8),
+    smoothness=st.sampled_from([0.1, 1.0, 10.0, 100.0]),
+    scale=st.sampled_from(["natural", None]),
+)
+def test_shared_gamma_never_increases_the_objective(seed, k, smoothness, scale):
+    X = np.random.default_rng(seed).normal(size=(50, 3))
+    ranker = RAN(k, smoothness, gamma="shared", scale=scale, max_iter=8, guard=False).fit(X)
+    values = np.array(rank_quietly(ranker, Query(ids=0)).trace.objective)
+    assert (np.diff(values) <= 1e-10 * values[0]).all()
+
+
+@pytest.mark.parametrize("scale", ["natural", None])
+@pytest.mark.parametrize("name", ["digits", "usps", "orl", "yale", "coil20", "umist"])
+def test_shared_gamma_never_increases_the_objective_on_real_data(load, name, scale):
+    dataset = load(name)
+    ranker = RAN(gamma="shared", scale=scale, metric=dataset.metric, max_iter=6, guard=False)
+    ranker.fit(dataset.X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        rankings = ranker.rank_many(range(0, len(dataset.labels), len(dataset.labels) // 3))
+    for ranking in rankings:
+        values = np.array(ranking.trace.objective)
+        assert (np.diff(values) <= 1e-10 * values[0]).all()
+
+
+def test_lists_are_lengthened_only_where_the_certificate_fails(monkeypatch):
+    """With 200 points and lists of 20, strong adaptation must look further, but not everywhere."""
+    X = sheet(200)
+    searched = []
+    original = CandidateLists.rows
+
+    def rows(self, rows, width):
+        searched.append((len(rows), width))
+        return original(self, rows, width)
+
+    monkeypatch.setattr(CandidateLists, "rows", rows)
+    ranker = RAN(5, 3.0, scale=None, max_iter=2, guard=False).fit(X)
+    ranking = rank_quietly(ranker, Query(ids=7), include_query=True)
+    longer = [(count, width) for count, width in searched if width > 20]
+    assert longer
+    assert longer[0][0] < 100
+    scores, _ = by_reference(X, Query(ids=7), ranker, 2)
+    np.testing.assert_allclose(ranking.scores, scores[-1][ranking.ids], atol=1e-8)
+
+
+def test_unreached_points_follow_by_plain_distance():
+    rng = np.random.default_rng(0)
+    centres = np.array([[0.0, 0], [50, 0], [100, 0]])
+    X = np.repeat(centres, 20, axis=0) + rng.normal(size=(60, 2))
+    ranking = RAN(5).fit(X).rank(ids=0)
+    unreached = ranking.scores == 0
+    assert unreached.sum() == 40
+    d = reference.sq_distances(X)[0]
+    expected = reference.plain_order([d], [1.0], left_out=range(20))
+    assert ranking.ids[unreached].tolist() == expected
+    both = RAN(5).fit(X).rank(ids=[0, 1], weights=[1, 3])
+    d = reference.sq_distances(X)[:2]
+    expected = reference.plain_order(d, [1, 3], left_out=range(20))
+    assert both.ids[both.scores == 0].tolist() == expected
+
+
+def test_converges_and_says_so():
+    ranking = RAN(8, 0.05, scale=None, max_iter=200, guard=False).fit(sheet()).rank(ids=0)
+    trace = ranking.trace
+    assert trace.stopped == "converged"
+    assert 1 < trace.n_alternations < 200
+    before, last = trace.objective[-3], trace.objective[-1]
+    assert abs(last - before) <= 1e-6 * abs(last)
+
+
+def test_ending_at_max_iter_warns():
+    ranker = RAN(5, 3.0, max_iter=2, guard=False).fit(sheet())
+    with pytest.warns(ConvergenceWarning, match="1 of 1 queries ended at max_iter=2"):
+        ranking = ranker.rank(ids=0)
+    assert ranking.trace.stopped == "max_iter"
+    assert ranking.trace.n_alternations == 2
+
+
+def test_one_alternation_is_a_choice_not_a_failure():
+    trace = RAN(5).fit(sheet()).rank(ids=0).trace
+    assert trace.stopped == "max_iter"
+    assert len(trace.objective) == 2
+    assert trace.objective[1] <= trace.objective[0]
+
+
+def test_shared_factorization_equals_single_solves():
+    X = sheet(120)
+    queries = [*range(0, 120, 7), *QUERIES.values()]
+    together = RAN(6, solver="direct").fit(X).rank_many(queries)
+    apart = RAN(6, solver="cg").fit(X).rank_many(queries)
+    for left, right in zip(together, apart, strict=True):
+        np.testing.assert_allclose(
+            left.scores[np.argsort(left.ids)], right.scores[np.argsort(right.ids)], atol=1e-10
+        )
+
+
+@pytest.mark.parametrize("k", [58, 59, 60, 1000])
+def test_more_neighbors_than_points(k):
+    X = sheet(60)
+    expected = RAN(58).fit(X).rank(ids=0)
+    if k > 58:
+        with pytest.warns(UserWarning, match=f"n_neighbors={k} is too large for 60 points"):
+            ranker = RAN(k).fit(X)
+    else:
+        ranker = RAN(k).fit(X)
+    assert ranker.n_neighbors_ == 58
+    np.testing.assert_array_equal(ranker.rank(ids=0).ids, expected.ids)
+
+
+def test_auto_says_what_it_chose():
+    rng = np.random.default_rng(0)
+    assert RAN().fit(sheet(300)).n_neighbors_ == 5
+    assert RAN().fit(rng.normal(size=(300, 60))).n_neighbors_ == 20
+
+
+def test_natural_scale_does_not_depend_on_the_unit_of_the_data():
+    X = sheet()
+    ranker = RAN(5, max_iter=3, guard=False)
+    small = rank_quietly(ranker.fit(X), Query(ids=0))
+    large = rank_quietly(ranker.fit(X * 255), Query(ids=0))
+    np.testing.assert_array_equal(small.ids, large.ids)
+    np.testing.assert_allclose(small.trace.objective, large.trace.objective, rtol=1e-9)
+    raw = RAN(5, max_iter=3, guard=False, scale=None)
+    first = rank_quietly(raw.fit(X), Query(ids=0)).scores
+    assert np.abs(first - rank_quietly(raw.fit(X * 255), Query(ids=0)).scores).max() > 1e-3
+
+
+def test_no_array_grows_with_the_square_of_the_points():
+    """4,000 points would need 128 MB for one N x N array of numbers."""
+    import tracemalloc
+
+    X = np.random.default_rng(0).normal(size=(4000, 3))
+    tracemalloc.start()
+    ranker = RAN(5, max_iter=3, guard=False).fit(X)
+    rank_quietly(ranker, Query(ids=0), top=10)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 100e6
+
+
+def test_engine_is_the_exact_one():
+    assert isinstance(RAN().fit(sheet()).engine_, ExactEngine)
+
+
+class TestSynthetic:
+    """Figures 1 and 2."""
+
+    @pytest.mark.parametrize("seed", range(5))
+    def test_two_moons(self, seed):
+        moons = datasets.load("moons") if not seed else datasets.synthetic.moons(seed=seed)
+        indices, _ = RAN(n_neighbors=10).fit(moons.X).rank_all()
+        for query in range(0, 400, 20):
+            own = np.count_nonzero(moons.labels == moons.labels[query]) - 1
+            assert (moons.labels[indices[query, :own]] == moons.labels[query]).all()
+
+    @pytest.mark.parametrize("seed", range(5))
+    def test_three_rings_rank_from_inner_to_outer(self, seed):
+        rings = datasets.synthetic.rings(seed=seed)
+        ranker = RAN(n_neighbors=15).fit(rings.X)
+        for query in np.flatnonzero(rings.labels == 0)[::6]:
+            ranking = ranker.rank(ids=query)
+            assert (ranking.scores > 0).all()
+            assert (np.diff(rings.labels[ranking.ids]) >= 0).all()

@@ -1,0 +1,200 @@
+import re
+import sys
+from io import BytesIO, StringIO, TextIOWrapper
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from rich.console import Console
+from sklearn.datasets import load_digits
+
+from rankfold import RAN, Euclidean
+from rankfold.check import InputError, MissingExtraError
+from rankfold.cli import main
+from rankfold.datasets import load
+from rankfold.demo import Precisions, _example_table, _marks, _reason, run
+from rankfold.picture import Strip, draw_strips
+
+LABELS = load_digits().target
+ROW = 1727
+
+
+@pytest.fixture(scope="module")
+def rankers():
+    X = load_digits().data
+    return {"Euclidean": Euclidean().fit(X), "RAN": RAN().fit(X)}
+
+
+@pytest.fixture(scope="module")
+def hits(rankers):
+    found = {name: ranker.rank_all(top=100)[0] for name, ranker in rankers.items()}
+    return {name: LABELS[ids] == LABELS[:, None] for name, ids in found.items()}
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    out = tmp_path_factory.mktemp("demo") / "new" / "folder [1]"
+    screen = StringIO()
+    path = run(out, console=Console(file=screen, width=100))
+    return path, screen.getvalue()
+
+
+def strip(n_results=20):
+    right = np.arange(n_results) % 3 > 0
+    images = np.random.default_rng(0).random((n_results, 8, 8))
+    return Strip("RAN", "by shape", images, np.arange(n_results) % 10, right)
+
+
+def draw(path):
+    one = strip()
+    draw_strips(path, "Title", "Subtitle", (one.images[0], "query"), (one, one), ("a", "b"))
+
+
+def cells(line):
+    return [cell.strip() for cell in re.split("[│┃]", line)[1:-1]]
+
+
+def table_rows(text, first_cell):
+    return [cells(line) for line in text.splitlines() if cells(line)[:1] == [first_cell]]
+
+
+def test_picture_is_complete_and_alone_in_its_folder(demo):
+    from PIL import Image
+
+    path, _ = demo
+    assert path.name == "demo.png"
+    assert [file.name for file in path.parent.iterdir()] == ["demo.png"]
+    with Image.open(path) as image:
+        image.load()
+        assert image.format == "PNG"
+        assert 1500 <= image.width <= 3000
+        assert 500 <= image.height <= 1500
+
+
+def test_table_shows_what_the_rankers_answer(demo, rankers):
+    _, text = demo
+    rankings = [rankers[name].rank(ROW, top=20) for name in ("Euclidean", "RAN")]
+    for place in range(20):
+        expected = []
+        for ranking in rankings:
+            found = ranking.ids[place]
+            mark = "✓" if LABELS[found] == LABELS[ROW] else "✗"
+            expected += [str(found), str(LABELS[found]), mark]
+        expected.append(f"{rankings[1].scores[place]:.4f}")
+        assert [str(place + 1), *expected] in table_rows(text, str(place + 1))
+
+
+def test_footer_shows_the_precision_of_the_query(demo, rankers):
+    _, text = demo
+    footer = table_rows(text, "precision@20")[0]
+    for name, cell in (("Euclidean", footer[1]), ("RAN", footer[4])):
+        ids = rankers[name].rank(ROW, top=20).ids
+        right = sum(LABELS[found] == LABELS[ROW] for found in ids)
+        assert cell == f"{5 * right}%"
+
+
+@pytest.mark.parametrize("cutoff", [10, 20, 50, 100])
+def test_means_cover_all_queries(demo, hits, cutoff):
+    _, text = demo
+    plain, shape = (hits[name][:, :cutoff].sum(axis=1) for name in ("Euclidean", "RAN"))
+    total = cutoff * len(LABELS)
+    shares = [plain.sum() / total, shape.sum() / total, (shape > plain).mean()]
+    shares.append((shape < plain).mean())
+    row = table_rows(text, f"precision@{cutoff}")[-1]
+    assert row[1:] == [f"{100 * share:.1f}%" for share in shares]
+
+
+def test_default_query_is_the_one_that_shape_helps_most(demo, hits):
+    _, text = demo
+    gains = hits["RAN"][:, :20].sum(axis=1) - hits["Euclidean"][:, :20].sum(axis=1)
+    assert gains[ROW] == gains.max()
+    assert f"same digit as row {ROW} (digit {LABELS[ROW]})?" in text
+    assert f"Row {ROW} was chosen to show where shape helps" in text
+    harmed = int(re.search(r"shape harms (\d+) most", text).group(1))
+    assert gains[harmed] == gains.min()
+
+
+def test_last_lines_name_the_picture_and_what_to_try_next(demo):
+    path, text = demo
+    *_, picture, end = text.splitlines()
+    assert picture == f"Picture: {path}"
+    assert end.startswith("The demo has ended.")
+    assert "rankfold demo --query 42" in end
+
+
+def test_command_says_what_shape_does_to_the_query(tmp_path):
+    result = CliRunner().invoke(main, ["demo", "--out", str(tmp_path), "--query", "1361"])
+    assert result.exit_code == 0, result.output
+    assert "Shape harms here: precision@20 falls from 35% to 0%." in result.output
+    assert "was chosen" not in result.output
+    assert (tmp_path / "demo.png").is_file()
+
+
+@pytest.mark.parametrize(
+    ("plain", "shape", "sentence"),
+    [
+        (0.3, 1.0, "Shape helps here: precision@20 rises from 30% to 100%."),
+        (0.5, 0.5, "Shape neither helps nor harms here: precision@20 stays at 50%."),
+        (0.5, 0.4, "Shape harms here: precision@20 falls from 50% to 40%."),
+    ],
+)
+def test_verdict_is_plain(plain, shape, sentence):
+    precisions = Precisions({20: np.array([plain])}, {20: np.array([shape])})
+    assert _reason(precisions, 0, chosen=False) == sentence
+
+
+def test_equal_gains_are_ordered_by_precision():
+    plain, shape = [0.25, 0.3, 1.0, 0.35], [0.95, 1.0, 0.65, 0.0]
+    precisions = Precisions({20: np.array(plain)}, {20: np.array(shape)})
+    assert precisions.from_harm_to_help().tolist() == [3, 2, 0, 1]
+
+
+@pytest.mark.parametrize("row", [-1, len(LABELS)])
+def test_query_must_be_a_row(tmp_path, row):
+    with pytest.raises(InputError, match=f"query is {row}, .* from 0 to 1796"):
+        run(tmp_path / "out", row)
+    assert not (tmp_path / "out").exists()
+
+
+def test_missing_matplotlib_names_the_extra(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(MissingExtraError, match=re.escape("rankfold[plot]")):
+        run(tmp_path)
+    with pytest.raises(MissingExtraError, match=re.escape("rankfold[plot]")):
+        draw(tmp_path / "demo.png")
+
+
+@pytest.mark.parametrize("width", [60, 80])
+def test_consoles_without_unicode_work(rankers, width):
+    rankings = {name: ranker.rank(ROW, top=20) for name, ranker in rankers.items()}
+    screen = TextIOWrapper(BytesIO(), encoding="ascii")
+    console = Console(file=screen, width=width)
+    console.print(_example_table(load("digits"), ROW, rankings, _marks(console)))
+    screen.flush()
+    assert b"ok" in screen.buffer.getvalue()
+
+
+def test_interruption_leaves_the_old_picture(tmp_path, monkeypatch):
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    def interrupt(self, file):
+        Path(file).write_bytes(b"half")
+        raise KeyboardInterrupt
+
+    path = tmp_path / "demo.png"
+    draw(path)
+    before = path.read_bytes()
+    monkeypatch.setattr(FigureCanvasAgg, "print_png", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        draw(path)
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_drawing_leaves_matplotlib_as_it_was(tmp_path):
+    import matplotlib
+
+    before = dict(matplotlib.rcParams)
+    draw(tmp_path / "demo.png")
+    assert dict(matplotlib.rcParams) == before

@@ -86,7 +86,7 @@ def several_alternations(sets, title, variants):
 
 
 def other_sets():
-    """Sets that had no part in the choice."""
+    """Yield sets that had no part in the choice."""
     for name, loader in (("iris", load_iris), ("wine", load_wine), ("cancer", load_breast_cancer)):
         X, labels = loader(return_X_y=True)
         yield Dataset(name, StandardScaler().fit_transform(X), labels)

@@ -17,7 +17,6 @@ from rankfold.demo import Precisions, _example_table, _marks, _reason, run
 from rankfold.picture import Strip, draw_strips
 
 LABELS = load_digits().target
-ROW = 1727
 
 
 @pytest.fixture(scope="module")
@@ -38,6 +37,11 @@ def demo(tmp_path_factory):
     screen = StringIO()
     path = run(out, console=Console(file=screen, width=100))
     return path, screen.getvalue()
+
+
+@pytest.fixture(scope="module")
+def row(demo):
+    return int(re.search(r"same digit as row (\d+)", demo[1]).group(1))
 
 
 def strip(n_results=20):
@@ -72,25 +76,25 @@ def test_picture_is_complete_and_alone_in_its_folder(demo):
         assert 500 <= image.height <= 1500
 
 
-def test_table_shows_what_the_rankers_answer(demo, rankers):
+def test_table_shows_what_the_rankers_answer(demo, rankers, row):
     _, text = demo
-    rankings = [rankers[name].rank(ROW, top=20) for name in ("Euclidean", "RAN")]
+    rankings = [rankers[name].rank(row, top=20) for name in ("Euclidean", "RAN")]
     for place in range(20):
         expected = []
         for ranking in rankings:
             found = ranking.ids[place]
-            mark = "✓" if LABELS[found] == LABELS[ROW] else "✗"
+            mark = "✓" if LABELS[found] == LABELS[row] else "✗"
             expected += [str(found), str(LABELS[found]), mark]
         expected.append(f"{rankings[1].scores[place]:.4f}")
         assert [str(place + 1), *expected] in table_rows(text, str(place + 1))
 
 
-def test_footer_shows_the_precision_of_the_query(demo, rankers):
+def test_footer_shows_the_precision_of_the_query(demo, rankers, row):
     _, text = demo
     footer = table_rows(text, "precision@20")[0]
     for name, cell in (("Euclidean", footer[1]), ("RAN", footer[4])):
-        ids = rankers[name].rank(ROW, top=20).ids
-        right = sum(LABELS[found] == LABELS[ROW] for found in ids)
+        ids = rankers[name].rank(row, top=20).ids
+        right = sum(LABELS[found] == LABELS[row] for found in ids)
         assert cell == f"{5 * right}%"
 
 
@@ -101,16 +105,16 @@ def test_means_cover_all_queries(demo, hits, cutoff):
     total = cutoff * len(LABELS)
     shares = [plain.sum() / total, shape.sum() / total, (shape > plain).mean()]
     shares.append((shape < plain).mean())
-    row = table_rows(text, f"precision@{cutoff}")[-1]
-    assert row[1:] == [f"{100 * share:.1f}%" for share in shares]
+    line = table_rows(text, f"precision@{cutoff}")[-1]
+    assert line[1:] == [f"{100 * share:.1f}%" for share in shares]
 
 
-def test_default_query_is_the_one_that_shape_helps_most(demo, hits):
+def test_default_query_is_the_one_that_shape_helps_most(demo, hits, row):
     _, text = demo
     gains = hits["RAN"][:, :20].sum(axis=1) - hits["Euclidean"][:, :20].sum(axis=1)
-    assert gains[ROW] == gains.max()
-    assert f"same digit as row {ROW} (digit {LABELS[ROW]})?" in text
-    assert f"Row {ROW} was chosen to show where shape helps" in text
+    assert gains[row] == gains.max()
+    assert f"same digit as row {row} (digit {LABELS[row]})?" in text
+    assert f"Row {row} was chosen to show where shape helps" in text
     harmed = int(re.search(r"shape harms (\d+) most", text).group(1))
     assert gains[harmed] == gains.min()
 
@@ -123,10 +127,11 @@ def test_last_lines_name_the_picture_and_what_to_try_next(demo):
     assert "rankfold demo --query 42" in end
 
 
-def test_command_says_what_shape_does_to_the_query(tmp_path):
+def test_command_says_what_shape_does_to_the_query(tmp_path, hits):
     result = CliRunner().invoke(main, ["demo", "--out", str(tmp_path), "--query", "1361"])
     assert result.exit_code == 0, result.output
-    assert "Shape harms here: precision@20 falls from 35% to 0%." in result.output
+    before, after = (5 * hits[name][1361, :20].sum() for name in ("Euclidean", "RAN"))
+    assert f"Shape harms here: precision@20 falls from {before}% to {after}%." in result.output
     assert "was chosen" not in result.output
     assert (tmp_path / "demo.png").is_file()
 
@@ -150,11 +155,21 @@ def test_equal_gains_are_ordered_by_precision():
     assert precisions.from_harm_to_help().tolist() == [3, 2, 0, 1]
 
 
-@pytest.mark.parametrize("row", [-1, len(LABELS)])
-def test_query_must_be_a_row(tmp_path, row):
-    with pytest.raises(InputError, match=f"query is {row}, .* from 0 to 1796"):
-        run(tmp_path / "out", row)
+@pytest.mark.parametrize("wrong", [-1, len(LABELS)])
+def test_query_must_be_a_row(tmp_path, wrong):
+    with pytest.raises(InputError, match=f"query is {wrong}, .* from 0 to 1796"):
+        run(tmp_path / "out", wrong)
     assert not (tmp_path / "out").exists()
+
+
+def test_command_turns_errors_into_one_line(tmp_path):
+    result = CliRunner().invoke(main, ["demo", "--out", str(tmp_path), "--query", "-1"])
+    assert result.exit_code == 1
+    assert result.output == "Error: query is -1, but must be a row of the digits, from 0 to 1796.\n"
+    (tmp_path / "file").touch()
+    result = CliRunner().invoke(main, ["demo", "--out", str(tmp_path / "file" / "below")])
+    assert result.exit_code == 1
+    assert "Traceback" not in result.output
 
 
 def test_missing_matplotlib_names_the_extra(tmp_path, monkeypatch):
@@ -166,11 +181,11 @@ def test_missing_matplotlib_names_the_extra(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("width", [60, 80])
-def test_consoles_without_unicode_work(rankers, width):
-    rankings = {name: ranker.rank(ROW, top=20) for name, ranker in rankers.items()}
+def test_consoles_without_unicode_work(rankers, row, width):
+    rankings = {name: ranker.rank(row, top=20) for name, ranker in rankers.items()}
     screen = TextIOWrapper(BytesIO(), encoding="ascii")
     console = Console(file=screen, width=width)
-    console.print(_example_table(load("digits"), ROW, rankings, _marks(console)))
+    console.print(_example_table(load("digits"), row, rankings, _marks(console)))
     screen.flush()
     assert b"ok" in screen.buffer.getvalue()
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -26,4 +28,16 @@ def demo(out: Path, query: int | None) -> None:
     """Rank scikit-learn's digits by shape and by plain distance, as table and picture."""
     from rankfold.demo import run
 
-    run(out, query)
+    with clear_errors():
+        run(out, query)
+
+
+@contextmanager
+def clear_errors() -> Iterator[None]:
+    """Turn what users can mend into one line instead of a traceback."""
+    from rankfold.check import InputError, MissingExtraError
+
+    try:
+        yield
+    except (InputError, MissingExtraError, OSError) as error:
+        raise click.ClickException(str(error)) from error

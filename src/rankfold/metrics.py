@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from rankfold.check import check_count
+
 
 def precision(relevant: Any, cutoff: int) -> float:
     """Return the share of relevant ones among the first ``cutoff`` results.
@@ -21,7 +23,7 @@ def precision(relevant: Any, cutoff: int) -> float:
     >>> precision([True, False, True, True], cutoff=2)
     0.5
     """
-    return int(np.count_nonzero(relevant[:cutoff])) / cutoff
+    return _hits(relevant, cutoff) / cutoff
 
 
 def recall(relevant: Any, cutoff: int, n_relevant: int) -> float:
@@ -32,4 +34,8 @@ def recall(relevant: Any, cutoff: int, n_relevant: int) -> float:
     >>> recall([True, False, True, True], cutoff=2, n_relevant=4)
     0.25
     """
-    return int(np.count_nonzero(relevant[:cutoff])) / n_relevant
+    return _hits(relevant, cutoff) / check_count(n_relevant, "n_relevant")
+
+
+def _hits(relevant: Any, cutoff: int) -> int:
+    return int(np.count_nonzero(relevant[: check_count(cutoff, "cutoff")]))

@@ -85,6 +85,28 @@ class ExactEngine:
         everything = len(ids) == self.n_points and bool((ids == np.arange(self.n_points)).all())
         return self._search(self._points if everything else self._points[ids], k, ids)
 
+    def sq_distances(self, ids: IntArray, vectors: FloatArray) -> Iterator[FloatArray]:
+        """Measure everything: one row of squared distances per id, then one per vector."""
+        if self._precomputed:
+            check_distances(vectors, "vectors")
+        else:
+            vectors = self._prepare(vectors, "vectors")
+        for rows in (self._points[ids], vectors):
+            for row in rows:
+                yield self._row(row)
+
+    def _row(self, query: FloatArray) -> FloatArray:
+        if self._precomputed:
+            return self._squared(query)
+        row = np.empty(self.n_points)
+        for block in self._blocks(self.n_points, self.n_features):
+            row[block] = cdist(query[None, :], self._points[block], "sqeuclidean")[0]
+        return row
+
+    def _squared(self, distances: FloatArray) -> FloatArray:
+        distances = np.maximum(distances.astype(np.float64), 0.0)
+        return distances**2 if self.metric == "precomputed" else distances
+
     def _search(self, queries: FloatArray, k: int, own: IntArray | None) -> Neighbors:
         found = min(self.n_points, k + 1 + SPARE_CANDIDATES)
         search_block: Callable[[FloatArray, int, IntArray | None], Neighbors]
@@ -112,8 +134,7 @@ class ExactEngine:
         return (slice(start, start + step) for start in range(0, n_rows, step))
 
     def _search_distances(self, rows: FloatArray, k: int, own: IntArray | None) -> Neighbors:
-        distances = np.maximum(rows.astype(np.float64), 0.0)
-        return _nearest(distances**2 if self.metric == "precomputed" else distances, k, own)
+        return _nearest(self._squared(rows), k, own)
 
     def _search_all(self, queries: FloatArray, k: int, own: IntArray | None) -> Neighbors:
         """Measure every distance, in blocks of rows and of columns."""

@@ -21,7 +21,7 @@ from rankfold.neighbors import ExactEngine
 from rankfold.solvers import Solver
 from rankfold.types import FloatArray, IntArray, Neighbors, Query, Solution, Stopped, Trace
 
-HEALTHY_REACH = 0.8
+HEALTHY_REACH = 0.9
 """An alternation whose reach falls below this share of the first one's has collapsed."""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rankfold.neighbors import ExactEngine
-from rankfold.types import NOBODY, FloatArray, IntArray, Query
+from rankfold.types import FloatArray, IntArray, Query
 
 
 def plain_sq_distances(engine: ExactEngine, query: Query) -> FloatArray:
@@ -14,16 +14,10 @@ def plain_sq_distances(engine: ExactEngine, query: Query) -> FloatArray:
     For several examples this is the mean of the squared distances to each, by weight; up
     to a constant, the squared distance to their weighted centre.
     """
-    n_points = engine.n_points
     weights = query.weights / query.weights.sum()
-    total = np.zeros(n_points)
-    lists = [engine.rows(query.ids, n_points), engine.search(query.vectors, n_points)]
-    starts = [0, len(query.ids)]
-    for neighbors, start in zip(lists, starts, strict=True):
-        for row in range(len(neighbors.indices)):
-            found = neighbors.indices[row] != NOBODY
-            indices = neighbors.indices[row][found]
-            total[indices] += weights[start + row] * neighbors.sq_distances[row][found]
+    total = np.zeros(engine.n_points)
+    for weight, row in zip(weights, engine.sq_distances(query.ids, query.vectors), strict=True):
+        total += weight * row
     return total
 
 

@@ -21,7 +21,7 @@ class Factorization:
     factors: Any
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Copies are made of the matrix and factorise it anew: SuperLU has no copy."""
+        """Copy the matrix and factorise it anew, since SuperLU's factors have no copy."""
         return DirectSolver().prepare, (self.matrix,)
 
 

@@ -1,0 +1,135 @@
+"""Wrong input is answered with what was given and what is expected."""
+
+import re
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.exceptions import NotFittedError
+
+from rankfold import RAN, InputError, Query, datasets, metrics
+from rankfold.neighbors import ExactEngine
+
+X = np.random.default_rng(0).normal(size=(30, 4))
+D = np.abs(X[:, :1] - X[:, 0])
+
+FIT = {
+    "nan": (RAN(), np.where(X > 2, np.nan, X), "contains NaN"),
+    "infinity": (RAN(), np.where(X > 2, np.inf, X), "contains infinity"),
+    "one row flat": (RAN(), X[0], "Expected 2D array, got 1D array"),
+    "three axes": (RAN(), X[None], "Found array with dim 3"),
+    "no points": (RAN(), X[:0], "0 sample(s)"),
+    "no features": (RAN(), X[:, :0], "0 feature(s)"),
+    "words": (RAN(), np.full((3, 2), "word"), "could not convert string to float"),
+    "complex": (RAN(), X.astype(complex), "Complex data not supported"),
+    "sparse": (RAN(), sparse.csr_array(X), "Sparse data was passed"),
+    "overflow": (RAN(), X * 1e200, "too large for squared distances"),
+    "k zero": (RAN(0), X, "n_neighbors is 0, but must be a whole number of at least 1"),
+    "k fraction": (RAN(2.5), X, "n_neighbors is 2.5"),
+    "k bool": (RAN(True), X, "n_neighbors is True"),
+    "k word": (RAN("many"), X, "n_neighbors is 'many'"),
+    "smoothness zero": (RAN(5, 0), X, "smoothness is 0, but must be a finite number above"),
+    "smoothness nan": (RAN(5, float("nan")), X, "smoothness is nan"),
+    "smoothness word": (RAN(5, "high"), X, "smoothness is 'high'"),
+    "metric": (RAN(metric="manhattan"), X, "metric is 'manhattan', but must be one of"),
+    "gamma": (RAN(gamma="mean"), X, "gamma is 'mean', but must be one of 'own', 'shared'"),
+    "candidates": (RAN(candidates="near"), X, "candidates is 'near'"),
+    "scale": (RAN(scale="auto"), X, "scale is 'auto', but must be one of 'natural', None"),
+    "max_iter": (RAN(max_iter=0), X, "max_iter is 0"),
+    "tol": (RAN(tol=-1.0), X, "tol is -1.0"),
+    "guard": (RAN(guard="yes"), X, "guard is 'yes', but must be True or False"),
+    "solver": (RAN(solver="lu"), X, "solver is 'lu', but must be one of 'auto', 'direct', 'cg'"),
+    "not square": (RAN(metric="precomputed"), X, "needs a square matrix"),
+    "negative": (RAN(metric="precomputed"), D - 1, "negative distance -1"),
+    "unsquarable": (RAN(metric="precomputed"), D * 1e300, "too large to be squared"),
+    "cosine of zero": (RAN(metric="cosine"), np.vstack([X, np.zeros(4)]), "row 30 of X is all"),
+}
+
+ASK = {
+    "nothing": ({}, "the query is empty"),
+    "empty ids": ({"ids": []}, "the query is empty"),
+    "id beyond": ({"ids": 30}, "ids holds 30, but the database has rows 0 to 29"),
+    "id negative": ({"ids": [3, -1]}, "ids holds -1"),
+    "id twice": ({"ids": [3, 3]}, "ids holds 3 more than once"),
+    "id fraction": ({"ids": 1.5}, "ids is 1.5, but must be a row number"),
+    "id word": ({"ids": "cat"}, "ids is 'cat'"),
+    "id bool": ({"ids": True}, "ids is True"),
+    "id nested": ({"ids": [[1, 2]]}, "flat list"),
+    "vector short": ({"vectors": [1.0, 2.0]}, "vectors has shape (2,), but the fitted data has 4"),
+    "vector deep": ({"vectors": np.zeros((1, 1, 4))}, "vectors has shape (1, 1, 4)"),
+    "vector nan": ({"vectors": [0, 0, 0, np.nan]}, "row 0 of vectors holds NaN or infinity"),
+    "vector word": ({"vectors": ["a", "b", "c", "d"]}, "vectors must be numbers"),
+    "vector ragged": ({"vectors": [[1.0], [1.0, 2.0]]}, "rows of equal length"),
+    "weights few": ({"ids": [1, 2], "weights": [1]}, "the query has 2 examples"),
+    "weights zero": ({"ids": 1, "weights": [0]}, "every weight must be finite and above zero"),
+    "weights nan": ({"ids": 1, "weights": [np.nan]}, "every weight must be finite"),
+    "weights word": ({"ids": 1, "weights": ["much"]}, "must be a list of numbers"),
+    "top zero": ({"ids": 1, "top": 0}, "top is 0, but must be a whole number of at least 1"),
+    "top fraction": ({"ids": 1, "top": 2.5}, "top is 2.5"),
+    "include_query": ({"ids": 1, "include_query": "no"}, "include_query is 'no'"),
+}
+
+
+@pytest.mark.parametrize(("ranker", "data", "message"), FIT.values(), ids=FIT)
+def test_fit(ranker, data, message):
+    with pytest.raises((ValueError, TypeError), match=re.escape(message)):
+        ranker.fit(data)
+
+
+@pytest.mark.parametrize(("query", "message"), ASK.values(), ids=ASK)
+def test_rank(query, message):
+    ranker = RAN().fit(X)
+    with pytest.raises(InputError, match=re.escape(message)):
+        ranker.rank(**query)
+
+
+def test_not_fitted():
+    for ask in (lambda: RAN().rank(ids=0), lambda: RAN().rank_all(), lambda: RAN().rank_many([0])):
+        with pytest.raises(NotFittedError):
+            ask()
+
+
+@pytest.mark.parametrize("query", ["cat", 1.5, None, [1, 2], True])
+def test_rank_many_takes_row_numbers_and_queries(query):
+    with pytest.raises(InputError, match=r"must be a row number or a rankfold\.Query"):
+        RAN().fit(X).rank_many([0, query])
+
+
+def test_unseen_zero_vector_under_cosine():
+    with pytest.raises(InputError, match="row 0 of vectors is all zeros"):
+        RAN(metric="cosine").fit(X).rank(vectors=np.zeros(4))
+
+
+def test_unseen_negative_distances():
+    with pytest.raises(InputError, match="vectors holds the negative distance"):
+        RAN(metric="precomputed").fit(D).rank(vectors=D[0] - 1)
+
+
+def test_a_refused_query_spoils_nothing():
+    ranker = RAN().fit(X)
+    before = ranker.rank(ids=0).ids
+    with pytest.raises(InputError):
+        ranker.rank_many([Query(ids=1), Query(ids=99)])
+    np.testing.assert_array_equal(ranker.rank(ids=0).ids, before)
+
+
+def test_engine_metric():
+    with pytest.raises(InputError, match="metric is 'l1'"):
+        ExactEngine(X, "l1")
+
+
+def test_unknown_dataset():
+    with pytest.raises(InputError, match="name is 'cats', but must be one of 'moons'"):
+        datasets.load("cats")
+
+
+def test_missing_data_file(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"yale_diff.mat is not in .*RANKFOLD_DATA"):
+        datasets.load("yale", tmp_path)
+
+
+def test_metrics():
+    with pytest.raises(InputError, match="cutoff is 0"):
+        metrics.precision([True], 0)
+    with pytest.raises(InputError, match="n_relevant is 0"):
+        metrics.recall([True], 1, 0)

@@ -9,6 +9,7 @@ from scipy import sparse
 from rankfold.graph import (
     adaptive_weights,
     affinity_matrix,
+    degrees,
     objective,
     projected_weights,
     symmetrize,
@@ -96,5 +97,6 @@ def test_system_and_objective_equal_the_reference():
 
 def test_points_outside_the_database_join_the_graph():
     affinity = sparse.csr_array(np.array([[0, 1.0], [1.0, 0], [0.5, 0.5]]))
-    expected = [[0, 1, 0.25], [1, 0, 0.25], [0.25, 0.25, 0]]
-    assert symmetrize(affinity).toarray().tolist() == expected
+    expected = np.array([[0, 1, 0.25], [1, 0, 0.25], [0.25, 0.25, 0]])
+    np.testing.assert_array_equal(symmetrize(affinity).toarray(), expected)
+    np.testing.assert_array_equal(degrees(affinity), expected.sum(axis=1))

@@ -119,6 +119,13 @@ def symmetrize(affinity: sparse.csr_array) -> sparse.csr_array:
     return ((affinity + affinity.T) / 2).tocsr()
 
 
+def degrees(affinity: sparse.csr_array) -> FloatArray:
+    """Return the row sums of ``W = (S + S') / 2`` without building it."""
+    total: FloatArray = affinity.sum(axis=1)
+    total[: affinity.shape[1]] += affinity.sum(axis=0)
+    return total / 2
+
+
 def system_matrix(weights: sparse.csr_array, smoothness: float) -> sparse.csr_array:
     """Return ``A = 2 lambda L + I`` with ``L = diag(W 1) - W``."""
     diagonal = sparse.diags_array(1 + 2 * smoothness * weights.sum(axis=1))

@@ -12,6 +12,7 @@ from scipy import sparse
 from rankfold.graph import (
     adaptive_weights,
     affinity_matrix,
+    degrees,
     objective,
     projected_weights,
     symmetrize,
@@ -242,8 +243,7 @@ class _Course:
     def scores_learned(self, graph: Graph, scores: FloatArray) -> None:
         self.objective.append(self.value(graph, scores))
         self.reach.append(float(scores.sum() ** 2 / np.sum(scores**2)))
-        degrees = symmetrize(graph.affinity).sum(axis=1)
-        self.query_degree.append(float(degrees[self.points].min()))
+        self.query_degree.append(float(degrees(graph.affinity)[self.points].min()))
 
     def objective_settled(self, tol: float) -> bool:
         before, now = self.objective[-3], self.objective[-1]

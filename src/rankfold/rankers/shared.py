@@ -10,7 +10,7 @@ from scipy import sparse
 
 from rankfold.graph import system_matrix
 from rankfold.solvers import Solver
-from rankfold.solvers.contract import rounding
+from rankfold.solvers.contract import EPS, rounding
 from rankfold.types import BoolArray, FloatArray, IntArray, Query, Solution
 
 
@@ -103,5 +103,5 @@ class SharedFactorization:
         residuals[touched[clamped]] = 0.0
         residual = float(np.abs(residuals).max(initial=0.0))
         everything = np.concatenate([scores, query.weights[len(query.ids) :]])
-        slack = self.rounding + 8 * np.finfo(np.float64).eps * float(pull.max(initial=0.0))
+        slack = self.rounding + 8 * EPS * float(pull.max(initial=0.0))
         return Solution(everything, residual, residual + slack, 0, True)

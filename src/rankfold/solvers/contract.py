@@ -9,6 +9,8 @@ from scipy import sparse
 
 from rankfold.types import FloatArray, Solution
 
+EPS = float(np.finfo(np.float64).eps)
+
 
 class Solver(Protocol):
     """Solves ``A f = b`` for ``A = 2 lambda L + I`` or a principal part of it."""
@@ -41,5 +43,4 @@ def rounding(matrix: sparse.csr_array, b: FloatArray, scores: FloatArray) -> flo
         return 0.0
     longest_row = int(np.diff(matrix.indptr).max())
     largest = float(abs(matrix).sum(axis=1).max()) * float(np.abs(scores).max(initial=0.0))
-    eps = float(np.finfo(np.float64).eps)
-    return (longest_row + 2) * eps * (largest + float(np.abs(b).max(initial=0.0)))
+    return (longest_row + 2) * EPS * (largest + float(np.abs(b).max(initial=0.0)))

@@ -130,9 +130,9 @@ def main():
             ("shared gamma", {"gamma": "shared"}),
             ("shared gamma, local", {"gamma": "shared", "candidates": "local"}),
         )
-        for n in (2, 3, 10)
+        for n in (2, 10)
     ]
-    raw = [(f"{n} alternations, scale=None", {"max_iter": n, "scale": None}) for n in (2, 3, 10)]
+    raw = [(f"{n} alternations, scale=None", {"max_iter": n, "scale": None}) for n in (2, 10)]
     lines = [
         "# Measured: defaults",
         "",

@@ -247,7 +247,11 @@ def test_more_neighbors_than_points(k):
 def test_auto_says_what_it_chose():
     rng = np.random.default_rng(0)
     assert RAN().fit(sheet(300)).n_neighbors_ == 5
-    assert RAN().fit(rng.normal(size=(300, 60))).n_neighbors_ == 20
+    diffuse = rng.normal(size=(300, 60))
+    chosen, given = RAN().fit(diffuse), RAN(20).fit(diffuse)
+    assert chosen.n_neighbors_ == 20
+    np.testing.assert_array_equal(chosen.affinity_.toarray(), given.affinity_.toarray())
+    assert np.count_nonzero(chosen.affinity_.toarray(), axis=1).min() == 20
 
 
 def test_natural_scale_does_not_depend_on_the_unit_of_the_data():

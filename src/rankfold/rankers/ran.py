@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from rankfold.check import check_choice, check_count, check_flag, check_positive
 from rankfold.graph import adaptive_weights, symmetrize
 from rankfold.neighbors import choose_n_neighbors
-from rankfold.neighbors.dimension import DIMENSION_NEIGHBORS
+from rankfold.neighbors.dimension import DIFFUSE_NEIGHBORS, DIMENSION_NEIGHBORS
 from rankfold.rankers.alternation import (
     CandidateLists,
     Graph,
@@ -133,10 +133,10 @@ class RAN(Ranker):
     def _fit(self) -> None:
         self._check_parameters()
         n_points = self.engine_.n_points
-        asked = 0 if self.n_neighbors == "auto" else self.n_neighbors
-        width = max(DIMENSION_NEIGHBORS, 2 * (asked + 1))
-        self.neighbors_ = self.engine_.rows(np.arange(n_points), min(width, max(1, n_points - 1)))
-        self.n_neighbors_ = self._choose_n_neighbors()
+        most = DIFFUSE_NEIGHBORS if self.n_neighbors == "auto" else self.n_neighbors
+        lists = self.engine_.rows(np.arange(n_points), _stored_width(most, n_points))
+        self.n_neighbors_ = self._choose_n_neighbors(lists)
+        self.neighbors_ = lists.head(_stored_width(self.n_neighbors_, n_points))
         _, gammas, ends = adaptive_weights(self.neighbors_.sq_distances, self.n_neighbors_)
         self.gamma_ = float(gammas.mean())
         self.unit_ = 1.0
@@ -150,10 +150,10 @@ class RAN(Ranker):
             SharedFactorization(self._weights, self.smoothness, DirectSolver()) if direct else None
         )
 
-    def _choose_n_neighbors(self) -> int:
+    def _choose_n_neighbors(self, lists: Neighbors) -> int:
         most = max(1, self.engine_.n_points - 2)
         if self.n_neighbors == "auto":
-            return min(choose_n_neighbors(self.neighbors_), most)
+            return min(choose_n_neighbors(lists), most)
         asked = int(self.n_neighbors)
         if asked > most:
             warnings.warn(
@@ -228,3 +228,8 @@ class RAN(Ranker):
             tol=self.tol,
             guard=self.guard,
         )
+
+
+def _stored_width(n_neighbors: int, n_points: int) -> int:
+    """Return how many candidates to keep: twice what the closed form reads, and k+1 at least."""
+    return min(max(DIMENSION_NEIGHBORS, 2 * (n_neighbors + 1)), max(1, n_points - 1))

@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 PYTHON ?= python3
 INSTALLED := $(VENV)/installed
 
-.PHONY: demo test lint types format bench docs clean install
+.PHONY: demo test lint format bench docs clean install
 .DEFAULT_GOAL := demo
 
 install: $(INSTALLED)

@@ -14,7 +14,7 @@ def load():
     folder = os.environ.get("RANKFOLD_DATA") or (str(NEARBY) if NEARBY.is_dir() else None)
 
     def load(name):
-        if folder is None:
+        if folder is None and name not in ("moons", "rings", "digits"):
             pytest.skip("RANKFOLD_DATA is not set and ../shared/data is absent")
         return datasets.load(name, folder)
 

@@ -28,8 +28,11 @@ FIT = {
     "k fraction": (RAN(2.5), X, "n_neighbors is 2.5"),
     "k bool": (RAN(True), X, "n_neighbors is True"),
     "k word": (RAN("many"), X, "n_neighbors is 'many'"),
-    "smoothness zero": (RAN(5, 0), X, "smoothness is 0, but must be a finite number above"),
+    "smoothness zero": (RAN(5, 0), X, "smoothness is 0, but must be a number above 0"),
     "smoothness nan": (RAN(5, float("nan")), X, "smoothness is nan"),
+    "smoothness huge": (RAN(5, 1e308), X, "smoothness is 1e+308, but must be a number above 0, at"),
+    "k array": (RAN(np.array([1, 2])), X, "n_neighbors is array([1, 2])"),
+    "metric array": (RAN(metric=np.array(["a", "b"])), X, "metric is array("),
     "smoothness word": (RAN(5, "high"), X, "smoothness is 'high'"),
     "metric": (RAN(metric="manhattan"), X, "metric is 'manhattan', but must be one of"),
     "gamma": (RAN(gamma="mean"), X, "gamma is 'mean', but must be one of 'own', 'shared'"),
@@ -55,12 +58,15 @@ ASK = {
     "id word": ({"ids": "cat"}, "ids is 'cat'"),
     "id bool": ({"ids": True}, "ids is True"),
     "id nested": ({"ids": [[1, 2]]}, "flat list"),
-    "vector short": ({"vectors": [1.0, 2.0]}, "vectors has shape (2,), but the fitted data has 4"),
+    "vector short": ({"vectors": [1.0, 2.0]}, "vectors has shape (1, 2), but must have shape (4,)"),
     "vector deep": ({"vectors": np.zeros((1, 1, 4))}, "vectors has shape (1, 1, 4)"),
     "vector nan": ({"vectors": [0, 0, 0, np.nan]}, "row 0 of vectors holds NaN or infinity"),
-    "vector word": ({"vectors": ["a", "b", "c", "d"]}, "vectors must be numbers"),
+    "vector word": ({"vectors": ["1", "2", "3", "4"]}, "vectors holds <U1 values"),
+    "vector complex": ({"vectors": X[0] * 1j}, "vectors holds complex128 values"),
+    "vector sparse": ({"vectors": sparse.csr_array(X)}, "must be a dense array"),
     "vector ragged": ({"vectors": [[1.0], [1.0, 2.0]]}, "rows of equal length"),
     "weights few": ({"ids": [1, 2], "weights": [1]}, "the query has 2 examples"),
+    "weights vanish": ({"ids": [1, 2], "weights": [1e-300, 1e300]}, "the smallest vanishes"),
     "weights zero": ({"ids": 1, "weights": [0]}, "every weight must be finite and above zero"),
     "weights nan": ({"ids": 1, "weights": [np.nan]}, "every weight must be finite"),
     "weights word": ({"ids": 1, "weights": ["much"]}, "must be a list of numbers"),
@@ -113,9 +119,37 @@ def test_a_refused_query_spoils_nothing():
     np.testing.assert_array_equal(ranker.rank(ids=0).ids, before)
 
 
-def test_engine_metric():
-    with pytest.raises(InputError, match="metric is 'l1'"):
-        ExactEngine(X, "l1")
+@pytest.mark.parametrize("queries", [Query(ids=1), 5])
+def test_rank_many_takes_a_list(queries):
+    with pytest.raises(InputError, match="for a single query use rank"):
+        RAN().fit(X).rank_many(queries)
+
+
+@pytest.mark.parametrize(
+    ("data", "metric", "message"),
+    [
+        (X, "l1", "metric is 'l1'"),
+        (X[0], "euclidean", "X has shape (4,)"),
+        (np.where(X > 2, np.nan, X), "euclidean", "holds NaN or infinity"),
+        (np.where(D > 2, np.nan, D), "precomputed", "holds NaN or infinity"),
+        (np.full((3, 2), "word"), "euclidean", "X holds <U4 values"),
+    ],
+)
+def test_engine(data, metric, message):
+    with pytest.raises(InputError, match=re.escape(message)):
+        ExactEngine(data, metric)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "precomputed"])
+def test_engine_search(metric):
+    engine = ExactEngine(X if metric == "euclidean" else D, metric)
+    for query, message in (
+        (np.zeros((1, 33)), "vectors has shape (1, 33)"),
+        (np.zeros(engine.n_features), "vectors has shape"),
+        (np.full((1, engine.n_features), np.nan), "row 0 of vectors holds NaN"),
+    ):
+        with pytest.raises(InputError, match=re.escape(message)):
+            engine.search(query, 3)
 
 
 def test_unknown_dataset():

@@ -47,6 +47,13 @@ def test_projection_equals_the_reference(rows, gamma):
         assert (row[weights[i] > 0] < threshold[i]).all()
 
 
+@given(rows=sorted_rows, gamma=st.sampled_from([0.0, 1e-300, 1e-20, 1e-9, 1.0, 1e9]))
+def test_projection_lies_on_the_simplex(rows, gamma):
+    weights, _ = projected_weights(rows, gamma)
+    assert (weights >= 0).all()
+    np.testing.assert_allclose(weights.sum(axis=1), 1, atol=1e-12)
+
+
 @given(rows=sorted_rows, k=st.integers(1, 8))
 def test_projection_with_its_own_gamma_is_the_closed_form(rows, k):
     weights, gamma, _ = adaptive_weights(rows, k)

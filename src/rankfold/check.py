@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from numbers import Integral, Real
 from typing import Any
 
@@ -30,7 +30,7 @@ class MissingExtraError(ImportError):
 
 def check_choice(value: object, name: str, allowed: Sequence[object]) -> None:
     """Require one of the allowed values."""
-    if not any(value is choice or value == choice for choice in allowed):
+    if not (value is None or isinstance(value, str)) or value not in allowed:
         choices = ", ".join(repr(choice) for choice in allowed)
         raise InputError(f"{name} is {value!r}, but must be one of {choices}.")
 
@@ -42,10 +42,10 @@ def check_count(value: object, name: str, least: int = 1) -> int:
     return int(value)
 
 
-def check_positive(value: object, name: str) -> float:
-    """Require a finite number above zero."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < np.inf:
-        raise InputError(f"{name} is {value!r}, but must be a finite number above zero.")
+def check_positive(value: object, name: str, most: float = 1e9) -> float:
+    """Require a number above zero and not beyond reason."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) <= most:
+        raise InputError(f"{name} is {value!r}, but must be a number above 0, at most {most:g}.")
     return float(value)
 
 
@@ -56,27 +56,57 @@ def check_flag(value: object, name: str) -> bool:
     return bool(value)
 
 
-def check_norms(vectors: FloatArray, name: str, nonzero: bool) -> None:
-    """Require vectors whose squared distances are finite and, for cosine, defined."""
+def check_matrix(array: Any, name: str, n_columns: int | None = None) -> FloatArray:
+    """Require rows of finite real numbers, as many in each as were fitted."""
+    matrix = np.asarray(array)
+    if matrix.dtype.kind not in "iufb":
+        raise InputError(
+            f"{name} holds {matrix.dtype} values, but must be a dense array of real numbers."
+        )
+    if matrix.ndim != 2 or (n_columns is not None and matrix.shape[1] != n_columns):
+        expected = "(n_points, n_features)"
+        if n_columns is not None:
+            expected = f"({n_columns},) or (n_vectors, {n_columns}), like the fitted data"
+        raise InputError(f"{name} has shape {matrix.shape}, but must have shape {expected}.")
+    if matrix.dtype != np.float32:
+        matrix = matrix.astype(np.float64, copy=False)
+    finite = np.isfinite(matrix).all(axis=1)
+    if not finite.all():
+        raise InputError(
+            f"row {int(np.argmin(finite))} of {name} holds NaN or infinity; "
+            "every value must be finite."
+        )
+    return matrix
+
+
+def check_norms(vectors: FloatArray, name: str) -> None:
+    """Require vectors whose squared distances are finite."""
     with np.errstate(over="ignore"):
         norms = np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64)
-        if not np.isfinite(4 * norms.max(initial=0.0)):
-            row = int(np.argmax(norms))
-            raise InputError(
-                f"{name} holds values too large for squared distances (row {row} has values up "
-                f"to {np.abs(vectors[row]).max():.3g}); scale the data, for example with "
-                "sklearn.preprocessing.StandardScaler."
-            )
-    if nonzero and not norms.all():
-        row = int(np.argmin(norms))
+        if np.isfinite(4 * norms.max(initial=0.0)):
+            return
+    row = int(np.argmax(norms))
+    raise InputError(
+        f"{name} holds values too large for squared distances (row {row} has values up to "
+        f"{np.abs(vectors[row]).max():.3g}); scale the data, for example with "
+        "sklearn.preprocessing.StandardScaler."
+    )
+
+
+def check_directions(vectors: FloatArray, name: str) -> FloatArray:
+    """Require vectors that point somewhere, and scale them so that none is too long to square."""
+    largest = np.abs(vectors).max(axis=1, initial=0.0)
+    if not largest.all():
         raise InputError(
-            f"row {row} of {name} is all zeros, so metric='cosine' is not defined for it; "
-            "remove such rows or use metric='euclidean'."
+            f"row {int(np.argmin(largest))} of {name} is all zeros, so metric='cosine' is not "
+            "defined for it; remove such rows or use metric='euclidean'."
         )
+    scaled: FloatArray = vectors.astype(np.float64) / largest[:, None]
+    return scaled
 
 
-def check_distances(distances: FloatArray, name: str) -> None:
-    """Require distances that are not negative beyond rounding and can be squared."""
+def check_distances(distances: FloatArray, name: str, squared: bool) -> None:
+    """Require distances that are not negative beyond rounding and, if need be, can be squared."""
     least, largest = float(distances.min(initial=0.0)), float(distances.max(initial=0.0))
     if least < -ROUNDING * largest:
         row, column = np.unravel_index(int(np.argmin(distances)), distances.shape)
@@ -84,7 +114,7 @@ def check_distances(distances: FloatArray, name: str) -> None:
             f"{name} holds the negative distance {least:.6g} at row {row}, column {column}; "
             "distances must be zero or more. Similarities must be turned into distances first."
         )
-    if largest > np.sqrt(np.finfo(np.float64).max):
+    if squared and largest > np.sqrt(np.finfo(np.float64).max):
         raise InputError(f"{name} holds the distance {largest:.3g}, too large to be squared.")
 
 
@@ -113,33 +143,16 @@ def check_ids(ids: Any, n_points: int) -> IntArray:
 
 
 def check_vectors(vectors: Any, n_features: int) -> FloatArray:
-    """Require finite vectors of the width that was fitted."""
+    """Require finite vectors of the width that was fitted; one may come as a flat row."""
     if vectors is None:
         return np.empty((0, n_features))
     try:
         array = np.asarray(vectors)
-        if array.dtype != np.float32:
-            array = array.astype(np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(
-            f"vectors must be numbers in one row or in rows of equal length ({error})."
-        ) from None
-    if array.ndim == 1 and array.size:
-        array = array[None, :]
-    if array.size == 0:
+    except ValueError:
+        raise InputError("vectors must be numbers in rows of equal length.") from None
+    if array.ndim > 0 and array.size == 0:
         return np.empty((0, n_features))
-    if array.ndim != 2 or array.shape[1] != n_features:
-        raise InputError(
-            f"vectors has shape {np.shape(vectors)}, but the fitted data has {n_features} columns: "
-            f"expected ({n_features},) or (n_vectors, {n_features})."
-        )
-    bad = ~np.isfinite(array).all(axis=1)
-    if bad.any():
-        raise InputError(
-            f"row {int(np.argmax(bad))} of vectors holds NaN or infinity; "
-            "every value must be finite."
-        )
-    return array
+    return check_matrix(array[None, :] if array.ndim == 1 else array, "vectors", n_features)
 
 
 def check_weights(weights: Any, n_examples: int) -> FloatArray:
@@ -158,7 +171,19 @@ def check_weights(weights: Any, n_examples: int) -> FloatArray:
     if not (np.isfinite(array).all() and (array > 0).all()):
         raise InputError(f"weights is {weights!r}, but every weight must be finite and above zero.")
     scaled: FloatArray = array / array.max()
+    if not scaled.all():
+        raise InputError(f"weights is {weights!r}: the smallest vanishes beside the largest.")
     return scaled
+
+
+def check_list(queries: Any) -> Iterable[Any]:
+    """Require something that holds queries, not one of them."""
+    if isinstance(queries, Query) or not isinstance(queries, Iterable):
+        raise InputError(
+            f"queries is {queries!r}, but must be a list of row numbers and rankfold.Query; "
+            "for a single query use rank."
+        )
+    return queries
 
 
 def check_query(query: object, n_points: int, n_features: int) -> Query:

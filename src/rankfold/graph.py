@@ -84,18 +84,18 @@ def projected_weights(sq_distances: FloatArray, gamma: float) -> tuple[FloatArra
     (array([[0.6, 0.4, 0. ]]), array([4.]))
     """
     present = np.isfinite(sq_distances)
-    distances = np.where(present, sq_distances, 0.0)
-    if gamma <= 0:
-        weights = (present & (sq_distances <= sq_distances[:, :1])).astype(np.float64)
-        totals = np.maximum(weights.sum(axis=1, keepdims=True), 1.0)
-        return weights / totals, distances[:, 0]
+    nearest = np.where(present[:, :1], sq_distances[:, :1], 0.0)
+    # Only differences matter to the projection, and small ones survive this way.
+    beyond = np.where(present, sq_distances - nearest, 0.0)
     counts = np.arange(1, sq_distances.shape[1] + 1)
-    thresholds = (2 * gamma + np.cumsum(distances, axis=1)) / counts
-    support = np.maximum((present & (thresholds > distances)).sum(axis=1), 1)
-    threshold = thresholds[np.arange(len(distances)), support - 1]
-    weights = np.where(present, np.maximum(threshold[:, None] - distances, 0.0), 0.0)
+    thresholds = (2 * gamma + np.cumsum(beyond, axis=1)) / counts
+    support = np.maximum((present & (thresholds > beyond)).sum(axis=1), 1)
+    threshold = thresholds[np.arange(len(beyond)), support - 1][:, None]
+    weights = np.where(present, np.maximum(threshold - beyond, 0.0), 0.0)
+    undecided = weights.sum(axis=1, keepdims=True) <= 0
+    weights = np.where(undecided, present & (beyond <= 0), weights)
     totals = weights.sum(axis=1, keepdims=True)
-    return weights / np.where(totals > 0, totals, 1.0), threshold
+    return weights / np.where(totals > 0, totals, 1.0), (nearest + threshold)[:, 0]
 
 
 def affinity_matrix(indices: IntArray, weights: FloatArray, n_columns: int) -> sparse.csr_array:

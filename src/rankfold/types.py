@@ -155,7 +155,8 @@ class Trace:
     Parameters
     ----------
     objective : tuple of float
-        Eq. (5) after every half-step: graph, scores, graph, scores, ...
+        Eq. (5) with the mean gamma, Eq. (19), after every half-step: graph, scores, graph,
+        scores, ... With ``gamma="own"`` the graph is not chosen to lower it.
     reach : tuple of float
         Effective number of points that share the score, ``sum(f)^2 / sum(f^2)``, after
         every alternation.

@@ -78,6 +78,16 @@ def test_answers_do_not_depend_on_the_blocks(name, monkeypatch):
         same(left, right)
 
 
+@pytest.mark.parametrize("top", [1, 4, 40, 80])
+def test_a_shorter_answer_is_the_beginning_of_a_longer_one(name, top):
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 4, size=(90, 3)) + np.repeat([[0], [50], [100]], 30, axis=0)
+    ranker = RANKERS[name]().fit(X)
+    for query in (Query(ids=4), Query(ids=[4, 50]), Query(vectors=X[7])):
+        short, complete = (ranker.rank_many([query], top=t)[0] for t in (top, None))
+        np.testing.assert_array_equal(short.ids, complete.ids[:top])
+
+
 def test_permuting_points_permutes_the_ranking(name):
     X, _ = blobs()
     order = np.random.default_rng(1).permutation(len(X))

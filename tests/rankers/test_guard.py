@@ -59,9 +59,10 @@ def test_the_guard_prevents_the_collapse(digits, reading):
 
 def test_the_last_healthy_alternation_is_returned(digits):
     X, queries = over_adapting(digits), range(0, 400, 20)
-    for query, guarded in zip(queries, answers(digits, X, queries, max_iter=10), strict=True):
-        if not guarded.collapsed:
-            continue
+    rankings = zip(queries, answers(digits, X, queries, max_iter=10), strict=True)
+    collapsed = [(query, ranking) for query, ranking in rankings if ranking.collapsed]
+    assert collapsed
+    for query, guarded in collapsed:
         trace = guarded.trace
         assert trace.n_alternations == len(trace.reach) - 1
         assert trace.reach[-1] < HEALTHY_REACH * trace.reach[0]

@@ -11,8 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from rankfold import RAN, Query, datasets
 from rankfold.check import check_query
-from rankfold.neighbors import ExactEngine
-from rankfold.rankers.alternation import CandidateLists
+from rankfold.rankers.graph_step import CandidateLists
 
 READINGS = [("own", "all"), ("shared", "all"), ("shared", "local"), ("own", "local")]
 
@@ -196,6 +195,56 @@ def test_unreached_points_follow_by_plain_distance():
     assert both.ids[both.scores == 0].tolist() == expected
 
 
+def test_order_below_the_error_bound_is_plain_distance():
+    """At small smoothness scores fall below any solver's precision; their order must not show."""
+    digits = datasets.load("digits")
+    d = reference.sq_distances(digits.X[:400])[0]
+    for solver in ("cg", "direct"):
+        ranking = RAN(5, 0.1, solver=solver).fit(digits.X[:400]).rank(ids=0)
+        positive = ranking.scores > 0
+        assert ranking.scores[positive].min() > ranking.solution.bound / 2
+        tail = ranking.ids[~positive]
+        assert len(tail) > 20
+        expected = reference.plain_order([d], [1.0], left_out=[0, *ranking.ids[positive]])
+        assert tail.tolist() == expected
+
+
+@pytest.mark.parametrize("solver", ["cg", "direct"])
+def test_scores_cut_to_zero_are_within_the_bound(solver):
+    X = sheet(120)
+    ranker = RAN(4, 0.05, solver=solver).fit(X)
+    ranking = ranker.rank(ids=0, include_query=True)
+    exact = by_reference(X, Query(ids=0), ranker, 1)[0][0]
+    assert (ranking.scores == 0).any()
+    assert np.abs(ranking.scores - exact[ranking.ids]).max() <= ranking.solution.bound
+
+
+def test_parameters_changed_after_fit_wait_for_the_next_fit():
+    ranker = RAN(5, 3.0).fit(sheet())
+    before = ranker.rank(ids=0)
+    after = ranker.set_params(smoothness=100.0, gamma="shared", max_iter=9).rank(ids=0)
+    np.testing.assert_array_equal(before.scores, after.scores)
+    assert after.trace.n_alternations == 1
+
+
+def test_an_unsolved_system_warns():
+    line = np.arange(3000.0)[:, None] ** 1.0001
+    ranker = RAN(1, 1e9, solver="cg").fit(line)
+    with pytest.warns(ConvergenceWarning, match="the linear solver ended before"):
+        ranking = ranker.rank(ids=0, top=5)
+    assert not ranking.solution.converged
+
+
+def test_nearly_equal_distances_keep_a_graph():
+    """A gamma below the rounding of the distances must not empty the rows of S."""
+    d = 1 - np.eye(40)
+    d[3, 4] = d[4, 3] = 1 - 2.3e-16
+    ranker = RAN(5, gamma="shared", metric="precomputed_sq", scale=None, max_iter=3, guard=False)
+    ranking = rank_quietly(ranker.fit(d), Query(ids=0))
+    assert min(ranking.trace.query_degree) > 0
+    assert (ranking.scores > 0).any()
+
+
 def test_converges_and_says_so():
     ranking = RAN(8, 0.05, scale=None, max_iter=200, guard=False).fit(sheet()).rank(ids=0)
     trace = ranking.trace
@@ -270,17 +319,17 @@ def test_no_array_grows_with_the_square_of_the_points():
     """4,000 points would need 128 MB for one N x N array of numbers."""
     import tracemalloc
 
-    X = np.random.default_rng(0).normal(size=(4000, 3))
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(4000, 3))
     tracemalloc.start()
     ranker = RAN(5, max_iter=3, guard=False).fit(X)
     rank_quietly(ranker, Query(ids=0), top=10)
+    unseen = [Query(vectors=vector) for vector in rng.normal(size=(400, 3))]
+    RAN(20).fit(X).rank_many(unseen, top=10)
+    rank_quietly(ranker, Query(vectors=rng.normal(size=(1000, 3))), top=10)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 100e6
-
-
-def test_engine_is_the_exact_one():
-    assert isinstance(RAN().fit(sheet()).engine_, ExactEngine)
 
 
 class TestSynthetic:

@@ -8,7 +8,14 @@ import numpy as np
 from scipy.spatial.distance import cdist
 from sklearn.neighbors import NearestNeighbors
 
-from rankfold.check import InputError, check_choice, check_distances, check_norms
+from rankfold.check import (
+    InputError,
+    check_choice,
+    check_directions,
+    check_distances,
+    check_matrix,
+    check_norms,
+)
 from rankfold.types import FloatArray, IntArray, Neighbors
 
 METRICS = ("euclidean", "cosine", "precomputed", "precomputed_sq")
@@ -44,6 +51,7 @@ class ExactEngine:
 
     def __init__(self, X: FloatArray, metric: str = "euclidean", block_bytes: int = 2**26) -> None:
         check_choice(metric, "metric", METRICS)
+        X = check_matrix(X, "X")
         self.metric = metric
         self.block_bytes = block_bytes
         self.n_points: int = X.shape[0]
@@ -55,7 +63,7 @@ class ExactEngine:
                     f"X has shape {X.shape}, but metric={metric!r} needs a square matrix of "
                     "distances between all points; for vectors use metric='euclidean'."
                 )
-            check_distances(X, "X")
+            check_distances(X, "X", squared=metric == "precomputed")
             self._points = X
         else:
             self._points = self._prepare(X, "X")
@@ -74,26 +82,26 @@ class ExactEngine:
         k : int
             Length of the lists; filled up with -1 and inf beyond the database.
         """
-        if self._precomputed:
-            check_distances(queries, "vectors")
-        else:
-            queries = self._prepare(queries, "vectors")
-        return self._search(queries, k, None)
+        return self._search(self._check(queries), k, None)
 
     def rows(self, ids: IntArray, k: int) -> Neighbors:
         """Find the ``k`` nearest neighbours of points of the database, themselves left out."""
-        everything = len(ids) == self.n_points and bool((ids == np.arange(self.n_points)).all())
-        return self._search(self._points if everything else self._points[ids], k, ids)
+        return self._search(self._points, k, ids)
 
     def sq_distances(self, ids: IntArray, vectors: FloatArray) -> Iterator[FloatArray]:
         """Measure everything: one row of squared distances per id, then one per vector."""
-        if self._precomputed:
-            check_distances(vectors, "vectors")
-        else:
-            vectors = self._prepare(vectors, "vectors")
-        for rows in (self._points[ids], vectors):
-            for row in rows:
-                yield self._row(row)
+        vectors = self._check(vectors)
+        for index in ids:
+            yield self._row(self._points[index])
+        for vector in vectors:
+            yield self._row(vector)
+
+    def _check(self, vectors: FloatArray) -> FloatArray:
+        vectors = check_matrix(vectors, "vectors", self.n_features)
+        if not self._precomputed:
+            return self._prepare(vectors, "vectors")
+        check_distances(vectors, "vectors", squared=self.metric == "precomputed")
+        return vectors
 
     def _row(self, query: FloatArray) -> FloatArray:
         if self._precomputed:
@@ -108,6 +116,7 @@ class ExactEngine:
         return distances**2 if self.metric == "precomputed" else distances
 
     def _search(self, queries: FloatArray, k: int, own: IntArray | None) -> Neighbors:
+        """Search in blocks of rows; with ``own``, for those rows of ``queries``."""
         found = min(self.n_points, k + 1 + SPARE_CANDIDATES)
         search_block: Callable[[FloatArray, int, IntArray | None], Neighbors]
         if self._precomputed:
@@ -116,17 +125,18 @@ class ExactEngine:
             search_block, row_size = self._search_all, self.n_features
         else:
             search_block, row_size = self._search_vectors, found * self.n_features
-        blocks = [
-            search_block(queries[rows], k, None if own is None else own[rows])
-            for rows in self._blocks(len(queries), row_size)
-        ]
+        chosen = np.arange(len(queries)) if own is None else own
+        blocks = []
+        for rows in self._blocks(len(chosen), row_size):
+            block_own = None if own is None else own[rows]
+            blocks.append(search_block(queries[chosen[rows]], k, block_own))
         return _stack(blocks, k)
 
     def _prepare(self, vectors: FloatArray, name: str) -> FloatArray:
-        check_norms(vectors, name, nonzero=self.metric == "cosine")
         if self.metric == "cosine":
-            wide = vectors.astype(np.float64)
+            wide = check_directions(vectors, name)
             vectors = wide / np.sqrt(np.einsum("ij,ij->i", wide, wide))[:, None]
+        check_norms(vectors, name)
         return np.ascontiguousarray(vectors)
 
     def _blocks(self, n_rows: int, row_size: int) -> Iterator[slice]:

@@ -11,12 +11,12 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from rankfold.check import check_choice, check_flag, check_query, check_top
+from rankfold.check import check_choice, check_flag, check_list, check_query, check_top
 from rankfold.neighbors import METRICS, ExactEngine
-from rankfold.rankers.ordering import order_points
+from rankfold.rankers.ordering import certain_scores, order_points
 from rankfold.types import FloatArray, IntArray, Query, Ranking, Solution, Trace
 
-BLOCK_BYTES = 2**26
+BLOCK_BYTES = 2**24
 """Size of the scores that are held at once while many queries are answered."""
 
 
@@ -34,7 +34,8 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
         Parameters
         ----------
         X : array, shape (n_points, n_features) or (n_points, n_points)
-            Vectors, or distances between all points for a precomputed metric.
+            Vectors, or distances between all points for a precomputed metric. Not copied
+            where it can be helped: do not change it while the ranker is in use.
         y : ignored
             Present for scikit-learn.
         """
@@ -122,11 +123,12 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
         n_points, n_features = self.engine_.n_points, self.engine_.n_features
         length = check_top(top, n_points)
         check_flag(include_query, "include_query")
-        checked = [check_query(query, n_points, n_features) for query in queries]
+        checked = [check_query(query, n_points, n_features) for query in check_list(queries)]
         step = max(1, BLOCK_BYTES // (8 * n_points))
         for start in range(0, len(checked), step):
             block = checked[start : start + step]
-            for query, (solution, trace) in zip(block, self._score(block, traced), strict=True):
+            for query, (scored, trace) in zip(block, self._score(block, traced), strict=True):
+                solution = certain_scores(scored)
                 ids = order_points(self.engine_, query, solution.scores, length, include_query)
                 yield Ranking(ids, replace(solution, scores=solution.scores[ids]), trace)
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from rankfold.neighbors import ExactEngine
-from rankfold.types import FloatArray, IntArray, Query
+from rankfold.types import FloatArray, IntArray, Query, Solution
 
 
 def plain_sq_distances(engine: ExactEngine, query: Query) -> FloatArray:
@@ -21,20 +23,32 @@ def plain_sq_distances(engine: ExactEngine, query: Query) -> FloatArray:
     return total
 
 
+def certain_scores(solution: Solution) -> Solution:
+    """Set scores to zero that the error bound cannot tell from zero.
+
+    Their order would be that of the solver's rounding. The bound grows by what was cut.
+    """
+    uncertain = np.abs(solution.scores) <= solution.bound
+    cut = np.abs(solution.scores[uncertain]).max(initial=0.0)
+    scores = np.where(uncertain, 0.0, solution.scores)
+    return replace(solution, scores=scores, bound=solution.bound + float(cut))
+
+
 def order_points(
     engine: ExactEngine, query: Query, scores: FloatArray, top: int, include_query: bool
 ) -> IntArray:
     """Return the best ``top`` points.
 
-    Scores descend. Points that score exactly zero, because the graph does not connect
-    them to the query, follow in the order of plain distance; remaining ties go to the
-    smaller index. The points of the query are left out, or come first.
+    Scores descend. Points that score zero, because the graph does not connect them to the
+    query or only by less than the error bound, follow in the order of plain distance; remaining
+    ties go to the smaller index. The points of the query are left out, or come first.
     """
     first = query.ids[np.argsort(-query.weights[: len(query.ids)], kind="stable")]
     length = top - len(first) if include_query else top
     others = np.setdiff1d(np.arange(len(scores)), first, assume_unique=True)
     keys = [others, -scores[others]]
-    if np.count_nonzero(scores[others]) < min(length, len(others)):
-        keys.insert(1, plain_sq_distances(engine, query)[others])
+    unreached = scores[others] == 0
+    if np.count_nonzero(~unreached) < min(length, len(others)):
+        keys.insert(1, np.where(unreached, plain_sq_distances(engine, query)[others], 0.0))
     best = others[np.lexsort(keys)][: max(0, length)]
     return np.concatenate([first, best])[:top] if include_query else best

@@ -14,17 +14,11 @@ from rankfold.check import check_choice, check_count, check_flag, check_positive
 from rankfold.graph import adaptive_weights, symmetrize
 from rankfold.neighbors import choose_n_neighbors
 from rankfold.neighbors.dimension import DIFFUSE_NEIGHBORS, DIMENSION_NEIGHBORS
-from rankfold.rankers.alternation import (
-    CandidateLists,
-    Graph,
-    GraphStep,
-    alternate,
-    closed_form_graph,
-    score_step,
-)
-from rankfold.rankers.base import Ranker
+from rankfold.rankers.alternation import Alternation, score_step
+from rankfold.rankers.base import BLOCK_BYTES, Ranker
+from rankfold.rankers.graph_step import CandidateLists, Graph, GraphStep, closed_form_graph
 from rankfold.rankers.shared import SharedFactorization
-from rankfold.solvers import SOLVERS, ConjugateGradients, DirectSolver
+from rankfold.solvers import SOLVERS, DirectSolver
 from rankfold.types import Neighbors, Query, Solution, Trace
 
 DIRECT_LIMIT = 5_000
@@ -62,7 +56,8 @@ class RAN(Ranker):
         mean squared distance to the (k+1)-th neighbour counts as much as a difference of
         one in scores. None: as given, as in the paper.
     max_iter : int
-        Most alternations of graph and scores.
+        Most alternations of graph and scores. Ending there before they settle warns, unless
+        it is 1, which asks for no iteration.
     tol : float
         Ends the alternations once neither scores nor objective change by more.
     guard : bool
@@ -119,7 +114,7 @@ class RAN(Ranker):
         self.solver = solver
 
     def _check_parameters(self) -> None:
-        if self.n_neighbors != "auto":
+        if not (isinstance(self.n_neighbors, str) and self.n_neighbors == "auto"):
             check_count(self.n_neighbors, "n_neighbors")
         check_positive(self.smoothness, "smoothness")
         check_choice(self.gamma, "gamma", ("own", "shared"))
@@ -145,6 +140,16 @@ class RAN(Ranker):
         self._graph = self._closed_form(self.neighbors_)
         self.affinity_ = self._graph.affinity
         self._weights = symmetrize(self.affinity_)
+        later = SOLVERS["cg" if self.solver == "auto" else self.solver]()
+        step = GraphStep(
+            self.n_neighbors_,
+            self.smoothness,
+            self.unit_,
+            self.gamma_ / self.unit_,
+            self.gamma,
+            self.candidates,
+        )
+        self._alternation = Alternation(step, later, self.max_iter, self.tol, self.guard)
         direct = self.solver == "direct" or (self.solver == "auto" and n_points <= DIRECT_LIMIT)
         self._shared = (
             SharedFactorization(self._weights, self.smoothness, DirectSolver()) if direct else None
@@ -169,65 +174,78 @@ class RAN(Ranker):
     def _score(
         self, queries: Sequence[Query], traced: bool
     ) -> Iterator[tuple[Solution, Trace | None]]:
-        width = self.neighbors_.width
-        searched = [self.engine_.search(query.vectors, width) for query in queries]
+        searched = self._search_unseen(queries)
         unseen = [self._closed_form(neighbors) for neighbors in searched]
-        n_points = self.engine_.n_points
-        unfinished = 0
+        n_points, iterating = self.engine_.n_points, self._alternation.max_iter > 1
+        unfinished = unsolved = 0
         firsts = self._first_scores(queries, unseen)
         for query, neighbors, rows, first in zip(queries, searched, unseen, firsts, strict=True):
             solution, trace = first, None
-            if traced or self.max_iter > 1:
-                solution, trace = self._alternate(query, neighbors, rows, first)
-                unfinished += self.max_iter > 1 and trace.stopped == "max_iter"
+            if traced or iterating:
+                lists = CandidateLists(self.engine_, self.neighbors_, query.vectors, neighbors)
+                graph = self._graph.extended(rows)
+                solution, trace = self._alternation.run(lists, query, graph, first)
+                unfinished += iterating and trace.stopped == "max_iter"
+            unsolved += not solution.converged
             yield replace(solution, scores=solution.scores[:n_points]), trace
-        if unfinished:
-            warnings.warn(
-                f"{unfinished} of {len(queries)} queries ended at max_iter={self.max_iter} before "
-                f"their scores and objective settled to tol={self.tol}; raise max_iter or tol.",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
+        self._warn_of_early_ends(len(queries), unfinished, unsolved)
+
+    def _search_unseen(self, queries: Sequence[Query]) -> list[Neighbors]:
+        """Search the unseen vectors of all queries at once."""
+        vectors = np.concatenate([query.vectors for query in queries])
+        found = self.engine_.search(vectors, self.neighbors_.width)
+        ends = np.cumsum([len(query.vectors) for query in queries])
+        return [
+            found.take(np.arange(end - len(query.vectors), end))
+            for query, end in zip(queries, ends, strict=True)
+        ]
 
     def _first_scores(
         self, queries: Sequence[Query], unseen: Sequence[Graph]
     ) -> Iterator[Solution]:
-        if self._shared is not None:
-            yield from self._shared.scores(queries, [graph.affinity for graph in unseen])
-            return
-        for query, rows in zip(queries, unseen, strict=True):
-            weights = self._weights
-            if rows.affinity.shape[0]:
-                weights = symmetrize(self._graph.extended(rows).affinity)
-            points = np.concatenate([query.ids, np.arange(self.engine_.n_points, weights.shape[0])])
-            yield score_step(weights, self.smoothness, points, query.weights, ConjugateGradients())
+        """Score each query on the first graph: from the shared factorisation where it fits."""
+        n_points = self.engine_.n_points
+        most = max(1, BLOCK_BYTES // (8 * n_points))
+        sizes = [
+            len(query.ids) + rows.affinity.nnz for query, rows in zip(queries, unseen, strict=True)
+        ]
+        start = 0
+        while start < len(queries):
+            end = start + 1
+            if self._shared is None or sizes[start] > most:
+                yield self._single_score(queries[start], unseen[start])
+            else:
+                while end < len(queries) and sum(sizes[start : end + 1]) <= most:
+                    end += 1
+                rows = [graph.affinity for graph in unseen[start:end]]
+                yield from self._shared.scores(queries[start:end], rows)
+            start = end
 
-    def _alternate(
-        self, query: Query, neighbors: Neighbors, rows: Graph, first: Solution
-    ) -> tuple[Solution, Trace]:
-        stored = Neighbors(
-            np.concatenate([self.neighbors_.indices, neighbors.indices]),
-            np.concatenate([self.neighbors_.sq_distances, neighbors.sq_distances]),
-        )
-        step = GraphStep(
-            self.n_neighbors_,
-            self.smoothness,
-            self.unit_,
-            self.gamma_ / self.unit_,
-            self.gamma,
-            self.candidates,
-        )
-        return alternate(
-            CandidateLists(self.engine_, stored, query.vectors),
-            query,
-            self._graph.extended(rows),
-            first,
-            step,
-            DirectSolver() if self.solver == "direct" else ConjugateGradients(),
-            max_iter=self.max_iter,
-            tol=self.tol,
-            guard=self.guard,
-        )
+    def _single_score(self, query: Query, unseen: Graph) -> Solution:
+        weights = self._weights
+        if unseen.affinity.shape[0]:
+            weights = symmetrize(self._graph.extended(unseen).affinity)
+        points = np.concatenate([query.ids, np.arange(self.engine_.n_points, weights.shape[0])])
+        step, solver = self._alternation.step, self._alternation.solver
+        return score_step(weights, step.smoothness, points, query.weights, solver)
+
+    def _warn_of_early_ends(self, n_queries: int, unfinished: int, unsolved: int) -> None:
+        settings = self._alternation
+        if unfinished:
+            warnings.warn(
+                f"{unfinished} of {n_queries} queries ended at max_iter={settings.max_iter} before "
+                f"their scores and objective settled to tol={settings.tol}; raise max_iter or tol.",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
+        if unsolved:
+            warnings.warn(
+                f"for {unsolved} of {n_queries} queries the linear solver ended before it "
+                "reached its tolerance; ranking.solution.bound says how far scores can be off. "
+                "A smaller smoothness is easier to solve.",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
 
 
 def _stored_width(n_neighbors: int, n_points: int) -> int:

@@ -1,0 +1,150 @@
+"""The S-step: the graph that is best for given scores, without ever looking at all pairs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from rankfold.graph import adaptive_weights, affinity_matrix, projected_weights
+from rankfold.neighbors import ExactEngine
+from rankfold.types import FloatArray, IntArray, Neighbors
+
+BLOCK_BYTES = 2**24
+"""Size of the lists that are lifted at once."""
+
+
+class Graph(NamedTuple):
+    """A learned affinity S and what it costs, ``sum_ij d_ij s_ij``."""
+
+    affinity: sparse.csr_array
+    cost: float
+
+    def extended(self, other: Graph) -> Graph:
+        """Add the rows of points outside the database."""
+        rows = sparse.vstack([self.affinity, other.affinity], format="csr")
+        return Graph(rows, self.cost + other.cost)
+
+
+@dataclass(frozen=True, eq=False)
+class CandidateLists:
+    """Neighbour lists of the database and of a query's unseen vectors, at any length.
+
+    Row ``n_points + j`` belongs to the j-th unseen vector.
+    """
+
+    engine: ExactEngine
+    stored: Neighbors
+    vectors: FloatArray
+    unseen: Neighbors
+
+    def rows(self, rows: IntArray, width: int) -> Neighbors:
+        """Return sorted lists of ascending rows; longer ones than stored are searched anew."""
+        inside = rows[rows < self.engine.n_points]
+        outside = rows[len(inside) :] - self.engine.n_points
+        if width <= self.stored.width:
+            found = self.stored.take(inside).head(width)
+            unseen = self.unseen.take(outside).head(width)
+        else:
+            found = self.engine.rows(inside, width)
+            unseen = self.engine.search(self.vectors[outside], width)
+        return Neighbors(
+            np.concatenate([found.indices, unseen.indices]),
+            np.concatenate([found.sq_distances, unseen.sq_distances]),
+        )
+
+
+@dataclass(frozen=True)
+class GraphStep:
+    """The S-step, Eq. (12), in one of its readings.
+
+    Parameters
+    ----------
+    n_neighbors : int
+    smoothness : float
+    unit : float
+        Squared distances are divided by this before they meet the scores.
+    shared_gamma : float
+        Mean of the ``gamma_i``, Eq. (19), in that unit.
+    gamma : {"own", "shared"}
+        "own": the closed form again, k neighbours in every alternation. "shared": the
+        projection with the mean gamma, for which the objective never increases.
+    candidates : {"all", "local"}
+        "all": any point may become a neighbour. "local": only those that are near in x;
+        the k nearest for the projection, and the k+1 that the closed form reads.
+    """
+
+    n_neighbors: int
+    smoothness: float
+    unit: float
+    shared_gamma: float
+    gamma: Literal["own", "shared"]
+    candidates: Literal["all", "local"]
+
+    def __call__(self, lists: CandidateLists, scores: FloatArray) -> Graph:
+        """Learn the graph for fixed scores, without ever looking at all pairs.
+
+        The lifted distance ``d_ij = d^x_ij / unit + lambda (f_i - f_j)^2`` is never below
+        ``d^x_ij / unit``. A list of the nearest in x therefore holds everything the row needs as
+        soon as the distance at which weights end is not beyond the end of the list. Rows
+        where it is get a list of twice the length, until it holds.
+        """
+        width = lists.stored.width
+        if self.candidates == "local":
+            width = self.n_neighbors + (self.gamma == "own")
+        cost, weights, rows, columns = 0.0, [], [], []
+        waiting = [(np.arange(len(scores)), width)]
+        while waiting:
+            pending, width = waiting.pop()
+            most = max(1, BLOCK_BYTES // (8 * width))
+            if len(pending) > most:
+                waiting += [(pending[most:], width), (pending[:most], width)]
+                continue
+            neighbors = lists.rows(pending, width)
+            lifted, indices, plain = self._lift(neighbors, pending, scores)
+            found, end = self._weights(lifted)
+            certain = end <= neighbors.sq_distances[:, -1] / self.unit
+            if self.candidates == "local":
+                certain[:] = True
+            kept = (found > 0) & certain[:, None]
+            weights.append(found[kept])
+            rows.append(np.repeat(pending, kept.sum(axis=1)))
+            columns.append(indices[:, : kept.shape[1]][kept])
+            cost += float(np.sum(found[kept] * plain[:, : kept.shape[1]][kept])) / self.unit
+            if not certain.all():
+                # One more than there are points: the list then ends in inf, and is certain.
+                waiting.append((pending[~certain], min(2 * width, lists.engine.n_points + 1)))
+        entries = (np.concatenate(rows), np.concatenate(columns))
+        shape = (len(scores), lists.engine.n_points)
+        return Graph(sparse.csr_array((np.concatenate(weights), entries), shape=shape), cost)
+
+    def _lift(
+        self, neighbors: Neighbors, rows: IntArray, scores: FloatArray
+    ) -> tuple[FloatArray, IntArray, FloatArray]:
+        """Return lifted distances in ascending order, with indices and plain distances."""
+        gaps = scores[rows][:, None] - scores[neighbors.indices]
+        lifted = neighbors.sq_distances / self.unit + self.smoothness * gaps**2
+        order = np.lexsort((neighbors.indices, lifted), axis=-1)
+        return (
+            np.take_along_axis(lifted, order, 1),
+            np.take_along_axis(neighbors.indices, order, 1),
+            np.take_along_axis(neighbors.sq_distances, order, 1),
+        )
+
+    def _weights(self, lifted: FloatArray) -> tuple[FloatArray, FloatArray]:
+        if self.gamma == "shared":
+            return projected_weights(lifted, self.shared_gamma)
+        weights, _, end = adaptive_weights(lifted, self.n_neighbors)
+        return weights, end
+
+
+def closed_form_graph(neighbors: Neighbors, n_neighbors: int, n_points: int, unit: float) -> Graph:
+    """Return the first graph: the closed form at scores zero."""
+    weights, _, _ = adaptive_weights(neighbors.sq_distances, n_neighbors)
+    indices = neighbors.indices[:, :n_neighbors]
+    used = weights[:, : indices.shape[1]]
+    distances = np.where(used > 0, neighbors.sq_distances[:, :n_neighbors], 0.0)
+    cost = float(np.sum(used * distances)) / unit
+    return Graph(affinity_matrix(indices, used, n_points), cost)

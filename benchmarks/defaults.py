@@ -2,7 +2,7 @@
 
 Precision is measured at the number of relevant points (the query left out), in per cent;
 harm is the share of queries that come out worse than under plain distance. Every point is
-a query; where graph and scores are learned in several alternations, a fixed sample of at most 100
+a query; where graph and scores are learned in several alternations, a fixed sample of 60
 points a set. Needs the folder RANKFOLD_DATA. Writes docs/measured/defaults.md.
 """
 
@@ -69,7 +69,7 @@ def one_alternation(sets, base):
 
 def several_alternations(sets, title, variants):
     rng = np.random.default_rng(0)
-    samples = [rng.permutation(len(dataset.labels))[:100] for dataset in sets]
+    samples = [rng.permutation(len(dataset.labels))[:60] for dataset in sets]
     first = [precisions(RAN(), d, q) for d, q in zip(sets, samples, strict=True)]
     rows = [["1", "", *summary(first, first)]]
     for label, parameters in track(variants, description=title.lower()):

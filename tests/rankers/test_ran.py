@@ -324,9 +324,9 @@ def test_no_array_grows_with_the_square_of_the_points():
     tracemalloc.start()
     ranker = RAN(5, max_iter=3, guard=False).fit(X)
     rank_quietly(ranker, Query(ids=0), top=10)
-    unseen = [Query(vectors=vector) for vector in rng.normal(size=(400, 3))]
+    unseen = [Query(vectors=vector) for vector in rng.normal(size=(100, 3))]
     RAN(20).fit(X).rank_many(unseen, top=10)
-    rank_quietly(ranker, Query(vectors=rng.normal(size=(1000, 3))), top=10)
+    rank_quietly(ranker, Query(vectors=rng.normal(size=(300, 3))), top=10)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 100e6

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import compress
 from typing import Literal
 
 import numpy as np
@@ -15,10 +16,10 @@ from rankfold.graph import adaptive_weights, symmetrize
 from rankfold.neighbors import choose_n_neighbors
 from rankfold.neighbors.dimension import DIFFUSE_NEIGHBORS, DIMENSION_NEIGHBORS
 from rankfold.rankers.alternation import Alternation, score_step
-from rankfold.rankers.base import BLOCK_BYTES, Ranker
+from rankfold.rankers.base import Ranker
 from rankfold.rankers.graph_step import CandidateLists, Graph, GraphStep, closed_form_graph
 from rankfold.rankers.shared import SharedFactorization
-from rankfold.solvers import SOLVERS, DirectSolver
+from rankfold.solvers import SOLVERS
 from rankfold.types import Neighbors, Query, Solution, Trace
 
 DIRECT_LIMIT = 5_000
@@ -151,9 +152,7 @@ class RAN(Ranker):
         )
         self._alternation = Alternation(step, later, self.max_iter, self.tol, self.guard)
         direct = self.solver == "direct" or (self.solver == "auto" and n_points <= DIRECT_LIMIT)
-        self._shared = (
-            SharedFactorization(self._weights, self.smoothness, DirectSolver()) if direct else None
-        )
+        self._shared = SharedFactorization(self._weights, self.smoothness) if direct else None
 
     def _choose_n_neighbors(self, lists: Neighbors) -> int:
         most = max(1, self.engine_.n_points - 2)
@@ -203,23 +202,15 @@ class RAN(Ranker):
     def _first_scores(
         self, queries: Sequence[Query], unseen: Sequence[Graph]
     ) -> Iterator[Solution]:
-        """Score each query on the first graph: from the shared factorisation where it fits."""
-        n_points = self.engine_.n_points
-        most = max(1, BLOCK_BYTES // (8 * n_points))
-        sizes = [
-            len(query.ids) + rows.affinity.nnz for query, rows in zip(queries, unseen, strict=True)
-        ]
-        start = 0
-        while start < len(queries):
-            end = start + 1
-            if self._shared is None or sizes[start] > most:
-                yield self._single_score(queries[start], unseen[start])
-            else:
-                while end < len(queries) and sum(sizes[start : end + 1]) <= most:
-                    end += 1
-                rows = [graph.affinity for graph in unseen[start:end]]
-                yield from self._shared.scores(queries[start:end], rows)
-            start = end
+        """Score each query on the first graph: from the shared factorisation where it pays."""
+        rows = [graph.affinity for graph in unseen]
+        pays = [False] * len(queries)
+        answers: Iterator[Solution] = iter(())
+        if self._shared is not None:
+            pays = [self._shared.pays(*pair) for pair in zip(queries, rows, strict=True)]
+            answers = self._shared.scores(list(compress(queries, pays)), list(compress(rows, pays)))
+        for query, graph, shared in zip(queries, unseen, pays, strict=True):
+            yield next(answers) if shared else self._single_score(query, graph)
 
     def _single_score(self, query: Query, unseen: Graph) -> Solution:
         weights = self._weights

@@ -9,9 +9,15 @@ import numpy as np
 from scipy import sparse
 
 from rankfold.graph import system_matrix
-from rankfold.solvers import Solver
+from rankfold.solvers import DirectSolver
 from rankfold.solvers.contract import EPS, rounding
 from rankfold.types import BoolArray, FloatArray, IntArray, Query, Solution
+
+BLOCK_BYTES = 2**24
+"""Size of the columns of G that are held at once."""
+
+SINGLE_STEPS = 100
+"""Products with the matrix that conjugate gradients take for a single query, or thereabouts."""
 
 
 class _Attachment(NamedTuple):
@@ -42,14 +48,23 @@ class SharedFactorization:
     For a single point q this is ``f = G[:, q] / G[q, q]``.
     """
 
-    def __init__(self, weights: sparse.csr_array, smoothness: float, solver: Solver) -> None:
+    def __init__(self, weights: sparse.csr_array, smoothness: float) -> None:
         self.smoothness = smoothness
-        self.solver = solver
+        self.solver = DirectSolver()
         self.matrix = system_matrix(weights, smoothness)
-        self.state = solver.prepare(self.matrix)
+        self.state = self.solver.prepare(self.matrix)
         n_points = self.matrix.shape[0]
+        self.most_columns = max(1, BLOCK_BYTES // (8 * n_points))
         # Seeds are at most one, and so are scores.
         self.rounding = rounding(self.matrix, np.ones(n_points), np.ones(n_points))
+
+    def pays(self, query: Query, unseen: sparse.csr_array) -> bool:
+        """Say whether the columns of G cost less than solving for the query alone."""
+        n_touched = len(query.ids) + int(unseen.nnz)
+        alone = SINGLE_STEPS * int(self.matrix.nnz)
+        return n_touched == 1 or (
+            n_touched <= self.most_columns and n_touched * self.state.n_entries <= alone
+        )
 
     def scores(
         self, queries: Sequence[Query], unseen: Sequence[sparse.csr_array]
@@ -58,20 +73,29 @@ class SharedFactorization:
 
         The scores of unseen vectors, their seeds, follow those of the database.
         """
-        attachments = [
-            self._attach(query, rows) for query, rows in zip(queries, unseen, strict=True)
-        ]
-        wanted, places = np.unique(
-            np.concatenate([attachment.touched for attachment in attachments]),
-            return_inverse=True,
-        )
+        block: list[tuple[Query, _Attachment]] = []
+        n_columns = 0
+        for query, rows in zip(queries, unseen, strict=True):
+            attachment = self._attach(query, rows)
+            n_columns += len(attachment.touched)
+            if block and n_columns > self.most_columns:
+                yield from self._solve_block(block)
+                block, n_columns = [], len(attachment.touched)
+            block.append((query, attachment))
+        if block:
+            yield from self._solve_block(block)
+
+    def _solve_block(self, block: Sequence[tuple[Query, _Attachment]]) -> Iterator[Solution]:
+        touched = np.concatenate([attachment.touched for _, attachment in block])
+        wanted, places = np.unique(touched, return_inverse=True)
         unit = np.zeros((self.matrix.shape[0], len(wanted)))
         unit[wanted, np.arange(len(wanted))] = 1.0
         columns = self.solver.solve(self.state, unit).scores
-        ends = np.cumsum([len(attachment.touched) for attachment in attachments])
-        for query, attachment, end in zip(queries, attachments, ends, strict=True):
-            chosen = places[end - len(attachment.touched) : end]
-            yield self._solve(query, attachment, columns[:, chosen])
+        start = 0
+        for query, attachment in block:
+            end = start + len(attachment.touched)
+            yield self._solve(query, attachment, columns[:, places[start:end]])
+            start = end
 
     def _attach(self, query: Query, rows: sparse.csr_array) -> _Attachment:
         edges = rows.tocoo()

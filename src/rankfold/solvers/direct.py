@@ -20,6 +20,11 @@ class Factorization:
     matrix: sparse.csr_array
     factors: Any
 
+    @property
+    def n_entries(self) -> int:
+        """Entries of the factors, all of which every right-hand side passes through."""
+        return int(self.factors.nnz) if self.factors else 0
+
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy the matrix and factorise it anew, since SuperLU's factors have no copy."""
         return DirectSolver().prepare, (self.matrix,)

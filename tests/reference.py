@@ -153,3 +153,160 @@ def intrinsic_dimension(d, m=20):
         if total > 0:
             values.append((len(T) - 1) / total)
     return np.median(values)
+
+
+def adaptive_graph(d, n, k):
+    """W = (S + S') / 2 among the first n points; rows of the others, divided by d / d_{k+1}."""
+    S = np.zeros((n, n))
+    for i in range(n):
+        allowed = [j for j in range(n) if j != i]
+        if allowed:
+            S[i] = closed_form(d[i, :n], allowed, k)[0]
+    rows = np.zeros((len(d) - n, n))
+    for i in range(n, len(d)):
+        s, _, end = closed_form(d[i, :n], range(n), k)
+        for j in range(n):
+            x = d[i, j] / end if end > 0 else d[i, j]
+            rows[i - n, j] = s[j] / 2 / max(x, 1e-12)
+    return (S + S.T) / 2, rows
+
+
+def gaussian_graph(d, n, bandwidth="self-tuning", k=None, self_affinity=False):
+    """exp(-x), x = d / (2 sigma^2) or d / (sigma_i sigma_j); rows of the others exp(-x) / x."""
+    order = [nearest(d[i, :n], [j for j in range(n) if j != i]) for i in range(len(d))]
+    sigma = np.zeros(len(d))
+    for i in range(len(d)):
+        sigma[i] = np.sqrt(d[i, order[i][:7][-1]]) if order[i] else 0.0
+        if sigma[i] == 0:
+            apart = [d[i, j] for j in range(n) if d[i, j] > 0]
+            sigma[i] = np.sqrt(min(apart)) if apart else 1.0
+
+    def exponent(i, j):
+        if bandwidth == "self-tuning":
+            return d[i, j] / (sigma[i] * sigma[j])
+        return d[i, j] / (2 * bandwidth**2)
+
+    near = [order[i] if k is None else order[i][:k] for i in range(len(d))]
+    W = np.zeros((n, n))
+    for i in range(n):
+        for j in range(n):
+            if i != j and (j in near[i] or i in near[j]):
+                w = np.exp(-exponent(i, j))
+                W[i, j] = w if w >= np.finfo(float).tiny else 0.0
+        if self_affinity:
+            W[i, i] = 1.0
+    rows = np.zeros((len(d) - n, n))
+    for i in range(n, len(d)):
+        for j in near[i]:
+            x = exponent(i, j)
+            rows[i - n, j] = np.exp(-x) / max(x, 1e-12)
+    return W, rows
+
+
+def walk(W, laziness=0.0):
+    """P = laziness I + (1 - laziness) D^-1 W; a row of zeros of W stays one of D^-1 W."""
+    P = np.zeros_like(W)
+    for i in range(len(W)):
+        if W[i].sum() > 0:
+            P[i] = (1 - laziness) * W[i] / W[i].sum()
+        P[i, i] += laziness
+    return P
+
+
+def seed_vector(rows, n, ids, weights):
+    """y: points of the query, and unseen vectors as their neighbours in proportion."""
+    y = np.zeros(n)
+    for i, weight in zip(ids, weights, strict=False):
+        y[i] += weight
+    for row, weight in zip(rows, weights[len(ids) :], strict=True):
+        if row.sum() > 0:
+            y += weight * row / row.sum()
+    return y
+
+
+def pagerank(W, rows, ids, weights, alpha):
+    """f = (1 - alpha) (I - alpha P')^-1 y."""
+    y = seed_vector(rows, len(W), ids, weights)
+    return np.linalg.solve(np.eye(len(W)) - alpha * walk(W).T, (1 - alpha) * y)
+
+
+def manifold(W, rows, ids, weights, alpha):
+    """f = (1 - alpha) (I - alpha S)^-1 y with S = D^-1/2 W D^-1/2."""
+    y = seed_vector(rows, len(W), ids, weights)
+    S = np.zeros_like(W)
+    degree = W.sum(axis=1)
+    for i in range(len(W)):
+        for j in range(len(W)):
+            if W[i, j] > 0:
+                S[i, j] = W[i, j] / np.sqrt(degree[i] * degree[j])
+    return np.linalg.solve(np.eye(len(W)) - alpha * S, (1 - alpha) * y)
+
+
+def self_diffusion(W, rows, ids, weights, n_steps):
+    """W_t = W_{t-1} P + I from I, then W_t D^-1; the rows of the query."""
+    y, P, A = seed_vector(rows, len(W), ids, weights), walk(W), np.eye(len(W))
+    for _ in range(n_steps):
+        A = A @ P + np.eye(len(W))
+    degree = W.sum(axis=1)
+    return np.array([f / degree[j] if degree[j] > 0 else 0.0 for j, f in enumerate(y @ A)])
+
+
+def keep_strongest(W, k):
+    """The k largest weights of every row, ties by index."""
+    kept = np.zeros_like(W)
+    for i in range(len(W)):
+        for j in nearest(-W[i], [j for j in range(len(W)) if W[i, j] > 0])[:k]:
+            kept[i, j] = W[i, j]
+    return kept
+
+
+def lcdp(W, rows, ids, weights, n_steps, laziness, k=None):
+    """A_t = T A_{t-1} T' from T; the rows of the query."""
+    y = seed_vector(rows, len(W), ids, weights)
+    A = T = walk(keep_strongest(W, k), laziness)
+    for _ in range(n_steps):
+        A = T @ A @ T.T
+    return y @ A
+
+
+def tensor(W, rows, ids, weights, n_steps, laziness, alpha=1.0, k=None):
+    """Q_t = alpha T Q_{t-1} T' + I from I; the rows of the query."""
+    y, Q = seed_vector(rows, len(W), ids, weights), np.eye(len(W))
+    T = walk(keep_strongest(W, k), laziness)
+    for _ in range(n_steps):
+        Q = alpha * T @ Q @ T.T + np.eye(len(W))
+    return y @ Q
+
+
+def transduction(W, rows, ids, weights, n_steps):
+    """F <- P f with the query clamped; a walk at i meets an unseen vector with i's share of it."""
+    n, P = len(W), walk(W)
+    missed, gained = np.ones(n), np.zeros(n)
+    for i in range(n):
+        met = [row[i] / row.sum() if row.sum() > 0 else 0.0 for row in rows]
+        for share in met:
+            missed[i] *= 1 - share
+        if sum(met) > 0:
+            gained[i] = (1 - missed[i]) * np.average(weights[len(ids) :], weights=met)
+    f = gained.copy()
+    f[ids] = weights[: len(ids)]
+    if n_steps is None:
+        f[[i for i in range(n) if i not in set(ids)]] = 0.0
+        free = sorted(set(range(n)) - set(ids))
+        A = np.eye(len(free)) - missed[free][:, None] * P[np.ix_(free, free)]
+        f[free] = np.linalg.solve(A, missed[free] * (P[free] @ f) + gained[free])
+        return f
+    for _ in range(n_steps):
+        f = missed * (P @ f) + gained
+        f[ids] = weights[: len(ids)]
+    return f
+
+
+def diffusion(W, T, start, update, n_steps, alpha, restart):
+    """The N x N matrix of Donoser and Bischof's family."""
+    identity = np.eye(len(W))
+    A = {"identity": identity, "weights": W, "walk": walk(W), "transition": T}[start]
+    for _ in range(n_steps):
+        spread = {"left": T @ A, "right": A @ T, "both": T @ A @ T.T}[update]
+        A = alpha * spread + restart * identity
+    return A

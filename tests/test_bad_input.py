@@ -28,9 +28,13 @@ FIT = {
     "k fraction": (RAN(2.5), X, "n_neighbors is 2.5"),
     "k bool": (RAN(True), X, "n_neighbors is True"),
     "k word": (RAN("many"), X, "n_neighbors is 'many'"),
-    "smoothness zero": (RAN(5, 0), X, "smoothness is 0, but must be a number above 0"),
+    "smoothness zero": (RAN(5, 0), X, "smoothness is 0, but must be a finite number above zero"),
     "smoothness nan": (RAN(5, float("nan")), X, "smoothness is nan"),
-    "smoothness huge": (RAN(5, 1e308), X, "smoothness is 1e+308, but must be a number above 0, at"),
+    "smoothness huge": (
+        RAN(5, 1e308),
+        X,
+        "smoothness is 1e+308, but must be a finite number above zero, at most 1e+09",
+    ),
     "k array": (RAN(np.array([1, 2])), X, "n_neighbors is array([1, 2])"),
     "metric array": (RAN(metric=np.array(["a", "b"])), X, "metric is array("),
     "smoothness word": (RAN(5, "high"), X, "smoothness is 'high'"),
@@ -44,6 +48,7 @@ FIT = {
     "solver": (RAN(solver="lu"), X, "solver is 'lu', but must be one of 'auto', 'direct', 'cg'"),
     "not square": (RAN(metric="precomputed"), X, "needs a square matrix"),
     "negative": (RAN(metric="precomputed"), D - 1, "negative distance -1"),
+    "similarities": (RAN(metric="precomputed"), np.exp(-D), "point 0 is at distance 1 from itself"),
     "unsquarable": (RAN(metric="precomputed"), D * 1e300, "too large to be squared"),
     "cosine of zero": (RAN(metric="cosine"), np.vstack([X, np.zeros(4)]), "row 30 of X is all"),
 }

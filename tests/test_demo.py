@@ -115,7 +115,7 @@ def test_default_query_is_the_one_that_shape_helps_most(demo, hits, row):
     assert gains[row] == gains.max()
     assert f"same digit as row {row} (digit {LABELS[row]})?" in text
     assert f"Row {row} was chosen to show where shape helps" in text
-    harmed = int(re.search(r"shape harms (\d+) most", text).group(1))
+    harmed = int(re.search(r"harms most: rankfold demo --query (\d+)", text).group(1))
     assert gains[harmed] == gains.min()
 
 
@@ -124,7 +124,7 @@ def test_last_lines_name_the_picture_and_what_to_try_next(demo):
     *_, picture, end = text.splitlines()
     assert picture == f"Picture: {path}"
     assert end.startswith("The demo has ended.")
-    assert "rankfold demo --query 42" in end
+    assert "rankfold demo --query" in end
 
 
 def test_command_says_what_shape_does_to_the_query(tmp_path, hits):

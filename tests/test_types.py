@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankfold import Neighbors
+from rankfold import Neighbors, Ranking, Solution
 
 
 def lists(rows):
@@ -32,6 +32,15 @@ def test_padding_never_hides_a_neighbor():
     short = lists([[(3, 1.0), (-1, np.inf)]])
     merged = Neighbors.merge([short, lists([[(5, 2.0), (-1, np.inf)]])], 3)
     assert merged.indices.tolist() == [[3, 5, -1]]
+
+
+def test_a_ranking_shows_its_best():
+    scores = np.array([1.0, 0.5, 0.25, 0.125, 0.1, 0.05])
+    ranking = Ranking(np.array([4, 2, 9, 1, 7, 3]), Solution(scores, 0.0, 1e-12, 0, True))
+    assert len(ranking) == 6
+    assert repr(ranking) == (
+        "Ranking(6 points, {4: 1, 2: 0.5, 9: 0.25, 1: 0.125, 7: 0.1, ...}, bound=1.0e-12)"
+    )
 
 
 def test_head_and_take():

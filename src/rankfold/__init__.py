@@ -13,16 +13,39 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rankfold import datasets, metrics
     from rankfold.check import InputError
+    from rankfold.evaluation import evaluate, tune
     from rankfold.neighbors import ExactEngine
-    from rankfold.rankers import RAN, RANKERS, Euclidean
+    from rankfold.rankers import (
+        RAN,
+        RANKERS,
+        AdaptiveGraph,
+        Euclidean,
+        GaussianGraph,
+        GraphTransduction,
+        LocallyConstrainedDiffusion,
+        ManifoldRanking,
+        PersonalizedPageRank,
+        SelfDiffusion,
+        TensorProductDiffusion,
+    )
     from rankfold.types import Dataset, Neighbors, Query, Ranking, Solution, Trace
 
 _HOMES = {
     "InputError": "rankfold.check",
     "ExactEngine": "rankfold.neighbors",
+    "evaluate": "rankfold.evaluation",
+    "tune": "rankfold.evaluation",
     "RAN": "rankfold.rankers",
     "RANKERS": "rankfold.rankers",
     "Euclidean": "rankfold.rankers",
+    "AdaptiveGraph": "rankfold.rankers",
+    "GaussianGraph": "rankfold.rankers",
+    "GraphTransduction": "rankfold.rankers",
+    "LocallyConstrainedDiffusion": "rankfold.rankers",
+    "ManifoldRanking": "rankfold.rankers",
+    "PersonalizedPageRank": "rankfold.rankers",
+    "SelfDiffusion": "rankfold.rankers",
+    "TensorProductDiffusion": "rankfold.rankers",
     "Dataset": "rankfold.types",
     "Neighbors": "rankfold.types",
     "Query": "rankfold.types",
@@ -34,17 +57,27 @@ _HOMES = {
 __all__ = [
     "RAN",
     "RANKERS",
+    "AdaptiveGraph",
     "Dataset",
     "Euclidean",
     "ExactEngine",
+    "GaussianGraph",
+    "GraphTransduction",
     "InputError",
+    "LocallyConstrainedDiffusion",
+    "ManifoldRanking",
     "Neighbors",
+    "PersonalizedPageRank",
     "Query",
     "Ranking",
+    "SelfDiffusion",
     "Solution",
+    "TensorProductDiffusion",
     "Trace",
     "datasets",
+    "evaluate",
     "metrics",
+    "tune",
 ]
 
 

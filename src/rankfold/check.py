@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
 from numbers import Integral, Real
 from typing import Any
@@ -12,6 +13,10 @@ from rankfold.types import FloatArray, IntArray, Query
 
 ROUNDING = 1e-8
 """Negative distances up to this share of the largest one are taken for rounding of zero."""
+
+
+DIAGONAL = 1e-6
+"""Distances of points to themselves up to this share of the largest one count as zero."""
 
 
 class InputError(ValueError):
@@ -42,11 +47,21 @@ def check_count(value: object, name: str, least: int = 1) -> int:
     return int(value)
 
 
-def check_positive(value: object, name: str, most: float = 1e9) -> float:
-    """Require a number above zero and not beyond reason."""
+def check_positive(value: object, name: str, most: float = sys.float_info.max) -> float:
+    """Require a finite number above zero, and none beyond ``most``."""
     if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) <= most:
-        raise InputError(f"{name} is {value!r}, but must be a number above 0, at most {most:g}.")
+        limit = "" if most == sys.float_info.max else f", at most {most:g}"
+        raise InputError(f"{name} is {value!r}, but must be a finite number above zero{limit}.")
     return float(value)
+
+
+def check_share(value: object, name: str, *, zero: bool = False, one: bool = False) -> float:
+    """Require a number between 0 and 1; the flags say which ends are allowed."""
+    inside = isinstance(value, Real) and not isinstance(value, bool)
+    if not inside or not (0 < value < 1 or (zero and value == 0) or (one and value == 1)):  # type: ignore[operator]
+        low, high = "0 or more" if zero else "above 0", "at most 1" if one else "below 1"
+        raise InputError(f"{name} is {value!r}, but must be a number {low} and {high}.")
+    return float(value)  # type: ignore[arg-type]
 
 
 def check_flag(value: object, name: str) -> bool:
@@ -118,6 +133,18 @@ def check_distances(distances: FloatArray, name: str, squared: bool) -> None:
         raise InputError(f"{name} holds the distance {largest:.3g}, too large to be squared.")
 
 
+def check_diagonal(distances: FloatArray, name: str) -> None:
+    """Require that every point is at distance zero from itself."""
+    own = np.abs(np.diagonal(distances))
+    if own.max(initial=0.0) > DIAGONAL * float(distances.max(initial=0.0)):
+        row = int(np.argmax(own))
+        raise InputError(
+            f"{name} says that point {row} is at distance {own[row]:.6g} from itself, but the "
+            "diagonal of a distance matrix must be zero. Similarities must be turned into "
+            "distances first, for example 1 - similarity."
+        )
+
+
 def check_ids(ids: Any, n_points: int) -> IntArray:
     """Require distinct row numbers of the database."""
     if ids is None:
@@ -127,11 +154,15 @@ def check_ids(ids: Any, n_points: int) -> IntArray:
         return np.empty(0, dtype=np.intp)
     if array.ndim != 1 or array.dtype.kind not in "iu":
         raise InputError(
-            f"ids is {ids!r}, but must be a row number of the database or a flat list of them."
+            f"ids is {_short(ids)}, but must be a row number of the database or a flat list of "
+            "them; an example that is not in the database goes into vectors."
         )
     outside = array[(array < 0) | (array >= n_points)]
     if outside.size:
-        raise InputError(f"ids holds {outside[0]}, but the database has rows 0 to {n_points - 1}.")
+        raise InputError(
+            f"ids holds {outside[0]}, but the database has rows 0 to {n_points - 1}; give row "
+            "numbers of the data that was fitted."
+        )
     array = array.astype(np.intp)
     values, counts = np.unique(array, return_counts=True)
     if counts.max() > 1:
@@ -174,6 +205,11 @@ def check_weights(weights: Any, n_examples: int) -> FloatArray:
     if not scaled.all():
         raise InputError(f"weights is {weights!r}: the smallest vanishes beside the largest.")
     return scaled
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."
 
 
 def check_list(queries: Any) -> Iterable[Any]:

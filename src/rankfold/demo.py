@@ -87,7 +87,7 @@ def run(out: Path, query: int | None = None, console: Console | None = None) -> 
     _draw(path, digits, row, rankings, (reason, _summary(precisions)))
     console.print(f"\nPicture: {path}", highlight=False, markup=False, soft_wrap=True)
     console.print(
-        f"The demo has ended. Next: rankfold demo --query 42 (shape harms {ordered[0]} most).",
+        f"The demo has ended. The query that shape harms most: rankfold demo --query {ordered[0]}",
         highlight=False,
         soft_wrap=True,
     )

@@ -1,4 +1,4 @@
-"""Neighbour lists become a graph: adaptive weights, Laplacian, the objective."""
+"""Neighbour lists become a graph: adaptive and Gaussian weights, Laplacian, the objective."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import numpy as np
 from scipy import sparse
 
 from rankfold.types import FloatArray, IntArray
+
+NEARLY_ZERO = 1e-12
+"""Relative squared distance at which an unseen vector counts as a copy of a point."""
 
 
 def adaptive_weights(
@@ -96,6 +99,38 @@ def projected_weights(sq_distances: FloatArray, gamma: float) -> tuple[FloatArra
     weights = np.where(undecided, present & (beyond <= 0), weights)
     totals = weights.sum(axis=1, keepdims=True)
     return weights / np.where(totals > 0, totals, 1.0), (nearest + threshold)[:, 0]
+
+
+def gaussian_weights(relative_sq_distances: FloatArray) -> FloatArray:
+    """Return ``w = exp(-x)`` for squared distances x in units of the bandwidth.
+
+    Weights too small to be divided by are zero, so that every degree is either zero or has an
+    inverse.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> gaussian_weights(np.array([0.0, 2.0, 800.0, np.inf])).round(3)
+    array([1.   , 0.135, 0.   , 0.   ])
+    """
+    weights = np.exp(-relative_sq_distances)
+    return np.where(weights < np.finfo(np.float64).tiny, 0.0, weights)
+
+
+def interpolating(weights: FloatArray, relative_sq_distances: FloatArray) -> FloatArray:
+    """Return ``w / x``, the weights of an unseen vector at relative squared distances x.
+
+    Plain weights hardly tell a copy of a point from something in its neighbourhood. These grow
+    without end as the vector comes near a point (up to a factor of ``1e12``), so that it
+    becomes that point, and in no other place do they jump.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> interpolating(np.array([0.6, 0.4]), np.array([0.5, 0.8]))
+    array([1.2, 0.5])
+    """
+    return weights / np.maximum(relative_sq_distances, NEARLY_ZERO)
 
 
 def affinity_matrix(indices: IntArray, weights: FloatArray, n_columns: int) -> sparse.csr_array:

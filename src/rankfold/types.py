@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 FloatArray = NDArray[np.floating[Any]]
 IntArray = NDArray[np.intp]
 BoolArray = NDArray[np.bool_]
+Weights: TypeAlias = Any
+"""A sparse array, or a dense one where every pair of points has a weight."""
 
 Stopped = Literal["converged", "max_iter", "collapse"]
 
@@ -130,15 +132,17 @@ class Solution:
     ----------
     scores : array of float
     residual : float
-        Largest entry of ``|b - A f|`` in the linear system that was solved.
+        Largest entry of ``|b - A f|`` in the linear system that was solved; 0 where there
+        is none.
     bound : float
-        No score is further than this from the exact solution of the linear system:
+        No score is further than this from what the method defines: the exact solution of
+        its linear system, or its steps without rounding. Each method says why. For RAN,
         ``A`` is an M-matrix with ``A 1 >= 1``, so the largest error is at most the
         largest residual; the rounding of the residual itself is added on top.
     n_iter : int
-        Steps of the solver; 0 for a direct one.
+        Steps of the solver, or of a method that is defined by its steps; 0 for a direct one.
     converged : bool
-        Whether the solver reached its tolerance.
+        Whether the solver reached its tolerance; a method defined by its steps always does.
     """
 
     scores: FloatArray
@@ -198,6 +202,17 @@ class Ranking:
     def scores(self) -> FloatArray:
         """Scores of ``ids``; 0 for points that the graph does not connect to the query."""
         return self.solution.scores
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __repr__(self) -> str:
+        best = ", ".join(
+            f"{point}: {score:.3g}"
+            for point, score in zip(self.ids[:5], self.scores[:5], strict=True)
+        )
+        more = ", ..." if len(self) > 5 else ""
+        return f"Ranking({len(self)} points, {{{best}{more}}}, bound={self.solution.bound:.1e})"
 
     @property
     def collapsed(self) -> bool:

@@ -11,6 +11,7 @@ from sklearn.neighbors import NearestNeighbors
 from rankfold.check import (
     InputError,
     check_choice,
+    check_diagonal,
     check_directions,
     check_distances,
     check_matrix,
@@ -64,6 +65,7 @@ class ExactEngine:
                     "distances between all points; for vectors use metric='euclidean'."
                 )
             check_distances(X, "X", squared=metric == "precomputed")
+            check_diagonal(X, "X")
             self._points = X
         else:
             self._points = self._prepare(X, "X")

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rankfold.check import check_choice, check_flag, check_list, check_query, check_top
 from rankfold.neighbors import METRICS, ExactEngine
-from rankfold.rankers.ordering import certain_scores, order_points
+from rankfold.rankers.ordering import order_points
 from rankfold.types import FloatArray, IntArray, Query, Ranking, Solution, Trace
 
 BLOCK_BYTES = 2**24
@@ -61,7 +61,8 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
         ids : int or sequence of int, optional
             Points of the database that serve as examples.
         vectors : array, shape (n_features,) or (n_vectors, n_features), optional
-            Examples that are not in the database.
+            Examples that are not in the database. With a precomputed metric, their distances
+            to every point of the database, in the same form as the matrix that was fitted.
         weights : sequence of float, optional
             How much each example counts, ids first, then vectors.
         top : int, optional
@@ -127,8 +128,7 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
         step = max(1, BLOCK_BYTES // (8 * n_points))
         for start in range(0, len(checked), step):
             block = checked[start : start + step]
-            for query, (scored, trace) in zip(block, self._score(block, traced), strict=True):
-                solution = certain_scores(scored)
+            for query, (solution, trace) in zip(block, self._score(block, traced), strict=True):
                 ids = order_points(self.engine_, query, solution.scores, length, include_query)
                 yield Ranking(ids, replace(solution, scores=solution.scores[ids]), trace)
 

@@ -24,9 +24,10 @@ def plain_sq_distances(engine: ExactEngine, query: Query) -> FloatArray:
 
 
 def certain_scores(solution: Solution) -> Solution:
-    """Set scores to zero that the error bound cannot tell from zero.
+    """Set scores to zero that the error bound of a linear system cannot tell from zero.
 
     Their order would be that of the solver's rounding. The bound grows by what was cut.
+    Methods that only add up positive terms keep their small scores, whose error is as small.
     """
     uncertain = np.abs(solution.scores) <= solution.bound
     cut = np.abs(solution.scores[uncertain]).max(initial=0.0)

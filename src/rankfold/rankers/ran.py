@@ -13,17 +13,14 @@ from sklearn.exceptions import ConvergenceWarning
 
 from rankfold.check import check_choice, check_count, check_flag, check_positive
 from rankfold.graph import adaptive_weights, symmetrize
-from rankfold.neighbors import choose_n_neighbors
-from rankfold.neighbors.dimension import DIFFUSE_NEIGHBORS, DIMENSION_NEIGHBORS
 from rankfold.rankers.alternation import Alternation, score_step
 from rankfold.rankers.base import Ranker
+from rankfold.rankers.candidates import candidate_lists
 from rankfold.rankers.graph_step import CandidateLists, Graph, GraphStep, closed_form_graph
+from rankfold.rankers.ordering import certain_scores
 from rankfold.rankers.shared import SharedFactorization
-from rankfold.solvers import SOLVERS
+from rankfold.solvers import DIRECT_LIMIT, SOLVERS
 from rankfold.types import Neighbors, Query, Solution, Trace
-
-DIRECT_LIMIT = 5_000
-"""Up to this many points ``solver="auto"`` factorises the first graph once for all queries."""
 
 
 class RAN(Ranker):
@@ -117,7 +114,7 @@ class RAN(Ranker):
     def _check_parameters(self) -> None:
         if not (isinstance(self.n_neighbors, str) and self.n_neighbors == "auto"):
             check_count(self.n_neighbors, "n_neighbors")
-        check_positive(self.smoothness, "smoothness")
+        check_positive(self.smoothness, "smoothness", most=1e9)
         check_choice(self.gamma, "gamma", ("own", "shared"))
         check_choice(self.candidates, "candidates", ("all", "local"))
         check_choice(self.scale, "scale", ("natural", None))
@@ -129,10 +126,9 @@ class RAN(Ranker):
     def _fit(self) -> None:
         self._check_parameters()
         n_points = self.engine_.n_points
-        most = DIFFUSE_NEIGHBORS if self.n_neighbors == "auto" else self.n_neighbors
-        lists = self.engine_.rows(np.arange(n_points), _stored_width(most, n_points))
-        self.n_neighbors_ = self._choose_n_neighbors(lists)
-        self.neighbors_ = lists.head(_stored_width(self.n_neighbors_, n_points))
+        self.neighbors_, self.n_neighbors_ = candidate_lists(
+            self.engine_, self.n_neighbors, n_points - 2
+        )
         _, gammas, ends = adaptive_weights(self.neighbors_.sq_distances, self.n_neighbors_)
         self.gamma_ = float(gammas.mean())
         self.unit_ = 1.0
@@ -154,19 +150,6 @@ class RAN(Ranker):
         direct = self.solver == "direct" or (self.solver == "auto" and n_points <= DIRECT_LIMIT)
         self._shared = SharedFactorization(self._weights, self.smoothness) if direct else None
 
-    def _choose_n_neighbors(self, lists: Neighbors) -> int:
-        most = max(1, self.engine_.n_points - 2)
-        if self.n_neighbors == "auto":
-            return min(choose_n_neighbors(lists), most)
-        asked = int(self.n_neighbors)
-        if asked > most:
-            warnings.warn(
-                f"n_neighbors={asked} is too large for {self.engine_.n_points} points, "
-                f"of which one is the point itself and one sets the scale; using {most}.",
-                stacklevel=4,
-            )
-        return min(asked, most)
-
     def _closed_form(self, neighbors: Neighbors) -> Graph:
         return closed_form_graph(neighbors, self.n_neighbors_, self.engine_.n_points, self.unit_)
 
@@ -186,7 +169,7 @@ class RAN(Ranker):
                 solution, trace = self._alternation.run(lists, query, graph, first)
                 unfinished += iterating and trace.stopped == "max_iter"
             unsolved += not solution.converged
-            yield replace(solution, scores=solution.scores[:n_points]), trace
+            yield certain_scores(replace(solution, scores=solution.scores[:n_points])), trace
         self._warn_of_early_ends(len(queries), unfinished, unsolved)
 
     def _search_unseen(self, queries: Sequence[Query]) -> list[Neighbors]:
@@ -237,8 +220,3 @@ class RAN(Ranker):
                 ConvergenceWarning,
                 stacklevel=5,
             )
-
-
-def _stored_width(n_neighbors: int, n_points: int) -> int:
-    """Return how many candidates to keep: twice what the closed form reads, and k+1 at least."""
-    return min(max(DIMENSION_NEIGHBORS, 2 * (n_neighbors + 1)), max(1, n_points - 1))

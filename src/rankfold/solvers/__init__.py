@@ -6,4 +6,7 @@ from rankfold.solvers.direct import DirectSolver
 
 SOLVERS: dict[str, type[Solver]] = {"direct": DirectSolver, "cg": ConjugateGradients}
 
-__all__ = ["SOLVERS", "ConjugateGradients", "DirectSolver", "Solver"]
+DIRECT_LIMIT = 5_000
+"""Up to this many points ``solver="auto"`` factorises the graph once for all queries."""
+
+__all__ = ["DIRECT_LIMIT", "SOLVERS", "ConjugateGradients", "DirectSolver", "Solver"]

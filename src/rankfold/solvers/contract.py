@@ -13,7 +13,7 @@ EPS = float(np.finfo(np.float64).eps)
 
 
 class Solver(Protocol):
-    """Solves ``A f = b`` for ``A = 2 lambda L + I`` or a principal part of it."""
+    """Solves ``A f = b`` for a symmetric, positive definite matrix, sparse or dense."""
 
     def prepare(self, matrix: sparse.csr_array) -> Any:
         """Do what can be shared by all right-hand sides."""
@@ -25,7 +25,7 @@ class Solver(Protocol):
 def certify(
     matrix: sparse.csr_array, b: FloatArray, scores: FloatArray, n_iter: int, converged: bool
 ) -> Solution:
-    """Attach residual and error bound to scores that any solver found.
+    """Attach residual and error bound to scores that any solver found for RAN's system.
 
     ``A`` is an M-matrix with ``A 1 >= 1``: its off-diagonal entries are not positive, and
     every row sum of ``2 lambda L + I``, or of a principal part of it, is at least one. Hence
@@ -37,10 +37,16 @@ def certify(
     return Solution(scores, residual, residual + rounding(matrix, b, scores), n_iter, converged)
 
 
+def longest_row(matrix: Any) -> int:
+    """Return the largest number of terms that a row adds up."""
+    if sparse.issparse(matrix):
+        return int(np.diff(matrix.indptr).max(initial=0))
+    return int(matrix.shape[1])
+
+
 def rounding(matrix: sparse.csr_array, b: FloatArray, scores: FloatArray) -> float:
     """Bound the rounding error of ``A f - b`` as it is computed."""
     if not matrix.shape[0]:
         return 0.0
-    longest_row = int(np.diff(matrix.indptr).max())
     largest = float(abs(matrix).sum(axis=1).max()) * float(np.abs(scores).max(initial=0.0))
-    return (longest_row + 2) * EPS * (largest + float(np.abs(b).max(initial=0.0)))
+    return (longest_row(matrix) + 2) * EPS * (largest + float(np.abs(b).max(initial=0.0)))

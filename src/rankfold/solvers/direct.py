@@ -1,4 +1,4 @@
-"""Sparse factorisation: one for all queries, exact to rounding."""
+"""Factorisation, sparse or dense: one for all queries, exact to rounding."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse.linalg import splu
 
 from rankfold.solvers.contract import certify
@@ -30,10 +31,19 @@ class Factorization:
         return DirectSolver().prepare, (self.matrix,)
 
 
-class DirectSolver:
-    """Solve by SuperLU, ordered for symmetric matrices.
+class _Cholesky:
+    def __init__(self, matrix: FloatArray) -> None:
+        self.factors = cho_factor(matrix)
 
-    The matrix is symmetric and diagonally dominant, so no pivoting is needed.
+    def solve(self, b: FloatArray) -> FloatArray:
+        solution: FloatArray = cho_solve(self.factors, b)
+        return solution
+
+
+class DirectSolver:
+    """Solve by SuperLU, ordered for symmetric matrices, or by Cholesky where A is dense.
+
+    The matrix is symmetric and positive definite, so no pivoting is needed.
 
     Examples
     --------
@@ -49,6 +59,8 @@ class DirectSolver:
         """Factorise the matrix once."""
         if not matrix.shape[0]:
             return Factorization(matrix, None)
+        if not sparse.issparse(matrix):
+            return Factorization(matrix, _Cholesky(matrix))
         factors = splu(
             matrix.tocsc(),
             permc_spec="MMD_AT_PLUS_A",

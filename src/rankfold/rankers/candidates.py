@@ -1,0 +1,42 @@
+"""Neighbour lists of the database, and how many neighbours to use."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Literal
+
+import numpy as np
+
+from rankfold.check import check_count
+from rankfold.neighbors import ExactEngine, choose_n_neighbors
+from rankfold.neighbors.dimension import DIFFUSE_NEIGHBORS, DIMENSION_NEIGHBORS
+from rankfold.types import Neighbors
+
+
+def candidate_lists(
+    engine: ExactEngine, n_neighbors: int | Literal["auto"], most: int
+) -> tuple[Neighbors, int]:
+    """Return neighbour lists of the database and the number of neighbours to use.
+
+    The lists are about twice as long as that number, so that "auto" can measure the dimension
+    and graphs that change find candidates. No more than ``most`` neighbours are used.
+    """
+    automatic = isinstance(n_neighbors, str) and n_neighbors == "auto"
+    asked = DIFFUSE_NEIGHBORS if automatic else check_count(n_neighbors, "n_neighbors")
+    n_points, most = engine.n_points, max(1, most)
+    lists = engine.rows(np.arange(n_points), _stored_width(asked, n_points))
+    if automatic:
+        asked = min(choose_n_neighbors(lists), most)
+    if asked > most:
+        warnings.warn(
+            f"n_neighbors={asked} is too large for {n_points} points, of which one is the point "
+            f"itself and RAN's graph needs one more to set the scale; using {most}.",
+            stacklevel=4,
+        )
+    chosen = min(asked, most)
+    return lists.head(_stored_width(chosen, n_points)), chosen
+
+
+def _stored_width(n_neighbors: int, n_points: int) -> int:
+    """Return how many candidates to keep: twice what the closed form reads, k+1 at least."""
+    return min(max(DIMENSION_NEIGHBORS, 2 * (n_neighbors + 1)), max(1, n_points - 1))

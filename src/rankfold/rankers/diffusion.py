@@ -1,0 +1,209 @@
+"""The generic diffusion of Donoser and Bischof: start, transition, update."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from rankfold.check import check_choice, check_count, check_positive, check_share
+from rankfold.rankers.graphs import GraphRecipe
+from rankfold.rankers.seeded import SeededRanker
+from rankfold.rankers.transition import random_walk, strongest, symmetric_walk
+from rankfold.solvers.contract import longest_row
+from rankfold.types import FloatArray, Solution, Weights
+
+BLOCK_BYTES = 2**28
+"""Size of the walks that are held at once while a block of queries is spread."""
+
+STARTS = ("identity", "weights", "walk", "transition")
+UPDATES = ("left", "right", "both")
+
+Start = Literal["identity", "weights", "walk", "transition"]
+Update = Literal["left", "right", "both"]
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """How an N x N matrix of affinities A is diffused, and read.
+
+    With the transition T, one step is
+
+        A <- alpha T A + restart I       update = "left"
+        A <- alpha A T + restart I       update = "right"
+        A <- alpha T A T' + restart I    update = "both"
+
+    (Donoser and Bischof, "Diffusion Processes for Retrieval Revisited", CVPR 2013). The scores
+    of a query are a row of A, or a column, so A itself is never needed. With
+    ``A <- alpha L A R + c I``, the column ``A_t y`` is ``g_t`` of
+
+        v_i = R^i y,    g_0 = A_0 v_t,    g_{s+1} = alpha L g_s + c v_{t-1-s}.
+
+    A row is the same with ``L'`` and ``R'`` changing places. Time and memory per query are those
+    of 2t products with T.
+
+    Parameters
+    ----------
+    start : A_0
+        "identity"; "weights", W; "walk", D^-1 W; "transition", T.
+    update : {"left", "right", "both"}
+    n_steps : int
+    alpha, restart : float
+    read : {"row", "column"}
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> T = np.array([[0.0, 1.0], [0.5, 0.0]])
+    >>> Scheme("identity", "both", n_steps=1, restart=1.0)(T, T, np.eye(2))
+    array([[2.  , 0.  ],
+           [0.  , 1.25]])
+    """
+
+    start: Start
+    update: Update
+    n_steps: int
+    alpha: float = 1.0
+    restart: float = 0.0
+    read: Literal["row", "column"] = "row"
+
+    def __call__(self, weights: Weights, transition: Weights, seeds: FloatArray) -> FloatArray:
+        """Return the scores for every column of seeds."""
+        scores = np.empty_like(seeds)
+        step = max(1, BLOCK_BYTES // (8 * len(seeds) * (self.n_steps + 2)))
+        for begin in range(0, seeds.shape[1], step):
+            columns = slice(begin, begin + step)
+            scores[:, columns] = self._spread(weights, transition, seeds[:, columns])
+        return scores
+
+    def _spread(self, weights: Weights, transition: Weights, seeds: FloatArray) -> FloatArray:
+        left = transition if self.update in ("left", "both") else None
+        right = {"left": None, "right": transition, "both": transition.T}[self.update]
+        start = self._start(weights, transition)
+        if self.read == "row":
+            left, right = (None if step is None else step.T for step in (right, left))
+            start = None if start is None else start.T
+        walks = [seeds]
+        for _ in range(self.n_steps):
+            walks.append(walks[-1] if right is None else right @ walks[-1])
+        scores = walks.pop() if start is None else start @ walks.pop()
+        while walks:
+            spread = scores if left is None else left @ scores
+            scores = self.alpha * spread + self.restart * walks.pop()
+        return scores
+
+    def _start(self, weights: Weights, transition: Weights) -> Weights | None:
+        if self.start == "walk":
+            return random_walk(weights)
+        return {"identity": None, "weights": weights, "transition": transition}[self.start]
+
+
+class SchemeRanker(SeededRanker):
+    """Base of the methods that are a number of steps of a scheme.
+
+    There is no system to solve: the steps are the method. All terms are positive, so rounding
+    changes each score by at most a few units in its last place per step and neighbour, which
+    is the bound.
+    """
+
+    scheme_: Scheme
+    transition_: Weights
+
+    def _spread(self, seeds: FloatArray) -> Iterator[Solution]:
+        scores = self._read(self.scheme_(self.weights_, self.transition_, seeds))
+        steps = 2 * self.scheme_.n_steps + 2
+        terms = longest_row(self.weights_) + longest_row(self.transition_) + 8
+        largest = np.abs(scores).max(axis=0, initial=0.0)
+        bounds = steps * terms * np.finfo(np.float64).eps * largest
+        for column, bound in enumerate(bounds):
+            yield Solution(scores[:, column], 0.0, float(bound), self.scheme_.n_steps, True)
+
+    def _read(self, scores: FloatArray) -> FloatArray:
+        return scores
+
+
+class Diffusion(SchemeRanker):
+    """Any start, transition and update of Donoser and Bischof's family.
+
+    The named methods are settings of it with their own words; this one is for the rest.
+
+    Parameters
+    ----------
+    metric : {"euclidean", "cosine", "precomputed", "precomputed_sq"}
+    graph : {"adaptive", "gaussian"} or a graph
+    start : {"identity", "weights", "walk", "transition"}
+    transition : {"walk", "symmetric"}
+        ``D^-1 W`` or ``D^-1/2 W D^-1/2``.
+    update : {"left", "right", "both"}
+        ``T A``, ``A T`` or ``T A T'``.
+    n_steps : int
+    alpha : float
+        Weight of the graph term.
+    restart : float
+        Multiple of the identity that every step adds.
+    read : {"row", "column"}
+        Which of them holds the scores of a query.
+    n_neighbors : int, optional
+        A walk takes only so many edges of every point, the strongest.
+    laziness : float
+        Share of every step of a walk that stays where it is.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[0.0], [1.0], [2.0], [3.0], [9.0], [10.0]])
+    >>> walk = Diffusion(start="identity", update="left", n_steps=3, read="column")
+    >>> walk.fit(X).rank(ids=0).scores.round(3)
+    array([0.179, 0.172, 0.167, 0.135, 0.126])
+    """
+
+    def __init__(
+        self,
+        *,
+        metric: str = "euclidean",
+        graph: str | GraphRecipe = "adaptive",
+        start: Start = "weights",
+        transition: Literal["walk", "symmetric"] = "walk",
+        update: Update = "both",
+        n_steps: int = 5,
+        alpha: float = 1.0,
+        restart: float = 0.0,
+        read: Literal["row", "column"] = "row",
+        n_neighbors: int | None = None,
+        laziness: float = 0.0,
+    ) -> None:
+        self.metric = metric
+        self.graph = graph
+        self.start = start
+        self.transition = transition
+        self.update = update
+        self.n_steps = n_steps
+        self.alpha = alpha
+        self.restart = restart
+        self.read = read
+        self.n_neighbors = n_neighbors
+        self.laziness = laziness
+
+    def _check_parameters(self) -> None:
+        check_choice(self.start, "start", STARTS)
+        check_choice(self.transition, "transition", ("walk", "symmetric"))
+        check_choice(self.update, "update", UPDATES)
+        check_count(self.n_steps, "n_steps")
+        check_positive(self.alpha, "alpha")
+        check_share(self.restart, "restart", zero=True, one=True)
+        check_choice(self.read, "read", ("row", "column"))
+        if self.n_neighbors is not None:
+            check_count(self.n_neighbors, "n_neighbors")
+        check_share(self.laziness, "laziness", zero=True)
+
+    def _prepare(self) -> None:
+        self.scheme_ = Scheme(
+            self.start, self.update, self.n_steps, self.alpha, self.restart, self.read
+        )
+        if self.transition == "symmetric":
+            self.transition_ = symmetric_walk(self.weights_)
+        else:
+            kept = strongest(self.weights_, self.n_neighbors)
+            self.transition_ = random_walk(kept, self.laziness)

@@ -1,0 +1,175 @@
+"""Graph transduction: the query's label spreads while the query keeps it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+from sklearn.exceptions import ConvergenceWarning
+
+from rankfold.check import check_count
+from rankfold.rankers.graphs import GraphRecipe
+from rankfold.rankers.ordering import certain_scores
+from rankfold.rankers.seeded import GraphRanker
+from rankfold.rankers.transition import degrees, inverse, random_walk, scale_rows
+from rankfold.solvers import ConjugateGradients
+from rankfold.solvers.contract import longest_row
+from rankfold.types import FloatArray, Query, Solution, Trace, Weights
+
+
+class GraphTransduction(GraphRanker):
+    """Learning context-sensitive similarity by graph transduction (Bai et al., PAMI 2010).
+
+    Label propagation with the query clamped: from f zero outside the query and with
+    ``P = D^-1 W``,
+
+        f <- P f,    f_q <- y_q,
+
+    so that after t steps f is the chance that a walk from a point meets the query within t
+    steps. An unseen vector is one more, clamped vertex: at its neighbour i a walk meets it with
+    the share ``p_i`` that i has in its row of the graph, ``f_i <- p_i y + (1 - p_i) (P f)_i``.
+    A copy of a point has the share 1 there, and stands for it.
+
+    In the limit f is harmonic: ``f_i = sum_j P_ij f_j`` outside the query (Zhu, Ghahramani and
+    Lafferty, 2003). With a single example the limit is 1 at every point that the graph connects
+    to it, so only a limited number of steps tells those points apart.
+
+    Parameters
+    ----------
+    n_steps : int or None
+        None for the harmonic limit, which is meant for queries with different weights. Its
+        largest error is at most the largest residual of ``(I - P) f = 0`` times the longest
+        expected walk to the query, since ``(I - P)^-1 1`` is that expectation.
+    metric : {"euclidean", "cosine", "precomputed", "precomputed_sq"}
+    graph : {"adaptive", "gaussian"} or a graph
+
+    Examples
+    --------
+    >>> from rankfold import GraphTransduction, datasets
+    >>> moons = datasets.load("moons")
+    >>> ranking = GraphTransduction().fit(moons.X).rank(ids=0, top=150)
+    >>> (moons.labels[ranking.ids] == moons.labels[0]).all()
+    np.True_
+    """
+
+    def __init__(
+        self,
+        n_steps: int | None = 300,
+        *,
+        metric: str = "euclidean",
+        graph: str | GraphRecipe = "adaptive",
+    ) -> None:
+        self.n_steps = n_steps
+        self.metric = metric
+        self.graph = graph
+
+    def _check_parameters(self) -> None:
+        if self.n_steps is not None:
+            check_count(self.n_steps, "n_steps")
+
+    def _prepare(self) -> None:
+        self._degrees = degrees(self.weights_)
+        self._walk = random_walk(self.weights_)
+        _, self._components = connected_components(sparse.csr_array(self.weights_), directed=False)
+
+    def _score(
+        self, queries: Sequence[Query], traced: bool
+    ) -> Iterator[tuple[Solution, Trace | None]]:
+        missed = np.ones((self.engine_.n_points, len(queries)))
+        gained = np.zeros_like(missed)
+        for column, (query, rows) in enumerate(zip(queries, self._attached(queries), strict=True)):
+            met = _toarray(scale_rows(rows, inverse(degrees(rows)))).T
+            missed[:, column] = np.prod(1 - met, axis=1)
+            mean = met @ query.weights[len(query.ids) :] * inverse(met.sum(axis=1))
+            gained[:, column] = (1 - missed[:, column]) * mean
+        solutions = (
+            self._steps(queries, missed, gained, self.n_steps)
+            if self.n_steps is not None
+            else self._limits(queries, missed, gained)
+        )
+        for solution in solutions:
+            yield solution, None
+
+    def _steps(
+        self, queries: Sequence[Query], missed: FloatArray, gained: FloatArray, n_steps: int
+    ) -> Iterator[Solution]:
+        """Take all queries a number of steps.
+
+        At every point a walk misses the query's unseen vectors with a chance, and otherwise
+        gains their mean weight.
+        """
+        points = np.concatenate([query.ids for query in queries])
+        columns = np.repeat(np.arange(len(queries)), [len(query.ids) for query in queries])
+        seeds = np.concatenate([query.weights[: len(query.ids)] for query in queries])
+        scores = gained.copy()
+        scores[points, columns] = seeds
+        for _ in range(n_steps):
+            scores = self._walk @ scores
+            scores *= missed
+            scores += gained
+            scores[points, columns] = seeds
+        # All terms are positive, so rounding is relative: a few units per step and neighbour.
+        terms = longest_row(self._walk) + 8
+        bound = n_steps * terms * float(np.finfo(np.float64).eps)
+        for column in range(len(queries)):
+            yield Solution(scores[:, column], 0.0, bound, n_steps, True)
+
+    def _limits(
+        self, queries: Sequence[Query], missed: FloatArray, gained: FloatArray
+    ) -> Iterator[Solution]:
+        unfinished = 0
+        for column, query in enumerate(queries):
+            solution = self._limit(query, missed[:, column], gained[:, column])
+            unfinished += not solution.converged
+            yield solution
+        if unfinished:
+            warnings.warn(
+                f"{unfinished} of {len(queries)} queries did not reach the harmonic limit; the "
+                "graph is almost disconnected. Give a number of steps instead.",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
+
+    def _limit(self, query: Query, missed: FloatArray, gained: FloatArray) -> Solution:
+        """Solve ``f = M P f + gained``, M = diag(missed), for the points that the query reaches.
+
+        ``f = (M / D)^1/2 h`` makes it symmetric. Where ``(I - M P) g >= t > 0`` for some g, the
+        largest entry of ``(I - M P)^-1 1`` is at most ``max(g) / t``.
+        """
+        scores = gained.copy()
+        scores[query.ids] = query.weights[: len(query.ids)]
+        touched = np.flatnonzero(scores)
+        reached = np.isin(self._components, self._components[touched]) & (missed > 0)
+        reached[query.ids] = False
+        free = np.flatnonzero(reached & (self._degrees > 0))
+        if not len(free):
+            return Solution(scores, 0.0, 0.0, 0, True)
+        given = scores.copy()
+        given[free] = 0.0
+        rows = scale_rows(self._walk[free], missed[free])
+        given = rows @ given + gained[free]
+        among = sparse.csr_array(rows[:, free])
+        roots = np.sqrt(missed[free] / self._degrees[free])
+        within = sparse.csr_array(self.weights_[free][:, free])
+        system = sparse.eye_array(len(free), format="csr") - (
+            sparse.diags_array(roots) @ within @ sparse.diags_array(roots)
+        )
+        solver = ConjugateGradients()
+        state = solver.prepare(system.tocsr())
+        found = solver.solve(state, given / roots)
+        scores[free] = np.maximum(roots * found.scores, 0.0)
+        walks = roots * solver.solve(state, 1 / roots).scores
+        least = float(np.min(walks - among @ walks))
+        longest = float(walks.max()) / least if least > 0 else np.inf
+        residual = float(np.abs(scores[free] - among @ scores[free] - given).max())
+        slack = (longest_row(self._walk) + 8) * float(np.finfo(np.float64).eps) * 2
+        bound = (residual + slack) * longest
+        return certain_scores(Solution(scores, residual, bound, found.n_iter, found.converged))
+
+
+def _toarray(rows: Weights) -> FloatArray:
+    dense: FloatArray = rows.toarray() if sparse.issparse(rows) else rows
+    return dense

@@ -15,6 +15,7 @@ $(INSTALLED): pyproject.toml
 		uv venv --quiet --allow-existing --python '>=3.11' $(VENV) && \
 		uv pip install --quiet --python $(BIN)/python -e '.[dev]'; \
 	else \
+		echo "setting up $(VENV): this takes a minute or two, once"; \
 		$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "rankfold needs Python 3.11 or newer; try: make PYTHON=python3.12 demo")' && \
 		$(PYTHON) -m venv $(VENV) && \
 		$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'; \
@@ -38,7 +39,9 @@ format: install
 	$(BIN)/ruff format .
 
 bench: install
-	for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+	@failed=0; for script in benchmarks/*.py; do \
+		echo "== $$script"; $(BIN)/python $$script || failed=1; \
+	done; exit $$failed
 
 docs: install
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --site-dir out/docs

@@ -57,11 +57,13 @@ def check_positive(value: object, name: str, most: float = sys.float_info.max) -
 
 def check_share(value: object, name: str, *, zero: bool = False, one: bool = False) -> float:
     """Require a number between 0 and 1; the flags say which ends are allowed."""
-    inside = isinstance(value, Real) and not isinstance(value, bool)
-    if not inside or not (0 < value < 1 or (zero and value == 0) or (one and value == 1)):  # type: ignore[operator]
+    share = float("nan")
+    if isinstance(value, Real) and not isinstance(value, bool):
+        share = float(value)
+    if not (0 < share < 1 or (zero and share == 0) or (one and share == 1)):
         low, high = "0 or more" if zero else "above 0", "at most 1" if one else "below 1"
         raise InputError(f"{name} is {value!r}, but must be a number {low} and {high}.")
-    return float(value)  # type: ignore[arg-type]
+    return share
 
 
 def check_flag(value: object, name: str) -> bool:

@@ -147,6 +147,24 @@ def check_diagonal(distances: FloatArray, name: str) -> None:
         )
 
 
+def check_graph(weights: Any, n_points: int) -> None:
+    """Require symmetric weights of zero or more between all points of the database."""
+    if weights.shape != (n_points, n_points):
+        raise InputError(
+            f"the graph has weights of shape {weights.shape}, but there are {n_points} points: "
+            f"build must return shape ({n_points}, {n_points})."
+        )
+    entries = weights.data if hasattr(weights, "tocsr") else weights
+    if not (np.isfinite(entries).all() and (entries >= 0).all()):
+        raise InputError("the graph has weights that are negative, NaN or infinite.")
+    uneven = float(abs(weights - weights.T).max()) if n_points else 0.0
+    if uneven > ROUNDING * float(entries.max(initial=0.0)):
+        raise InputError(
+            "the weights of the graph are not symmetric, which the methods and their error bounds "
+            "rely on: let build return (W + W') / 2."
+        )
+
+
 def check_ids(ids: Any, n_points: int) -> IntArray:
     """Require distinct row numbers of the database."""
     if ids is None:

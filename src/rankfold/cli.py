@@ -82,14 +82,14 @@ def evaluate(
 
     Ctrl-C prints what is done so far and ends with status 130.
     """
-    with clear_errors():
+    with clear_errors(), interruptible():
         from rankfold.datasets import load
         from rankfold.evaluation import evaluate as measure
 
         result = measure(
             _rankers(methods),
             load(dataset, folder),
-            metrics.split(","),
+            _words(metrics),
             queries=queries,
             include_query=include_query,
             base=base,
@@ -110,18 +110,33 @@ def evaluate(
         raise SystemExit(INTERRUPTED)
 
 
+def _words(text: str) -> list[str]:
+    """Return the words between commas."""
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
 def _rankers(names: str) -> dict[str, Any]:
     """Return the named methods with their default parameters."""
     from rankfold.check import InputError
     from rankfold.rankers import RANKERS
 
-    chosen = list(RANKERS) if names == "all" else [name.strip() for name in names.split(",")]
-    for name in chosen:
+    chosen = list(RANKERS) if names == "all" else _words(names)
+    for name in chosen or [names]:
         if name not in RANKERS:
             raise InputError(
                 f"method {name!r} is not known; choose from all, {', '.join(RANKERS)}."
             )
     return {name: RANKERS[name]() for name in chosen}
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """End with the status of Ctrl-C when it comes before there is anything to show."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        click.echo("Stopped before anything was done.", err=True)
+        raise SystemExit(INTERRUPTED) from None
 
 
 @contextmanager

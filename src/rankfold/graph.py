@@ -10,6 +10,9 @@ from rankfold.types import FloatArray, IntArray
 NEARLY_ZERO = 1e-12
 """Relative squared distance at which an unseen vector counts as a copy of a point."""
 
+SMALLEST = float(np.finfo(np.float64).tiny)
+"""Weights below this are zero, so that every sum of weights is zero or has an inverse."""
+
 
 def adaptive_weights(
     sq_distances: FloatArray, n_neighbors: int
@@ -114,7 +117,7 @@ def gaussian_weights(relative_sq_distances: FloatArray) -> FloatArray:
     array([1.   , 0.135, 0.   , 0.   ])
     """
     weights = np.exp(-relative_sq_distances)
-    return np.where(weights < np.finfo(np.float64).tiny, 0.0, weights)
+    return np.where(weights < SMALLEST, 0.0, weights)
 
 
 def interpolating(weights: FloatArray, relative_sq_distances: FloatArray) -> FloatArray:
@@ -130,7 +133,8 @@ def interpolating(weights: FloatArray, relative_sq_distances: FloatArray) -> Flo
     >>> interpolating(np.array([0.6, 0.4]), np.array([0.5, 0.8]))
     array([1.2, 0.5])
     """
-    return weights / np.maximum(relative_sq_distances, NEARLY_ZERO)
+    scaled = weights / np.maximum(relative_sq_distances, NEARLY_ZERO)
+    return np.where(scaled < SMALLEST, 0.0, scaled)
 
 
 def affinity_matrix(indices: IntArray, weights: FloatArray, n_columns: int) -> sparse.csr_array:

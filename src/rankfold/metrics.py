@@ -44,7 +44,8 @@ def recall(relevant: Any, cutoff: int, n_relevant: int) -> float:
     >>> recall([True, False, True, True], cutoff=2, n_relevant=4)
     0.25
     """
-    return _hits(relevant, cutoff) / check_count(n_relevant, "n_relevant")
+    _places(relevant, n_relevant)
+    return _hits(relevant, cutoff) / n_relevant
 
 
 def r_precision(relevant: Any, n_relevant: int) -> float:

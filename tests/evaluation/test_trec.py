@@ -168,3 +168,15 @@ BAD_RUNS = {
 def test_bad_runs(change, message):
     with pytest.raises(InputError, match=message):
         evaluate_runs(**{"runs": {"run": RUN}, "qrels": QRELS, "plain": "run", **change})
+
+
+def test_a_byte_order_mark_is_no_part_of_a_name(tmp_path):
+    path = tmp_path / "qrels"
+    path.write_bytes(b"\xef\xbb\xbf1 0 a 1\n1 0 b 1\n")
+    assert read_qrels(path) == {"1": {"a": 1, "b": 1}}
+
+
+def test_scores_must_be_finite(tmp_path):
+    with pytest.raises(InputError, match="NaN or infinite"):
+        write_run(tmp_path / "run", {"1": {"a": float("nan")}})
+    assert not (tmp_path / "run").exists()

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rankfold import RAN, Dataset, InputError
+from rankfold import RAN, Dataset, InputError, datasets
 from rankfold.evaluation import evaluate, tune
 
 LOG = []
@@ -144,3 +144,17 @@ def test_bad_input(change, message):
     good = {"ranker": RAN(), "dataset": blobs(), "grid": {"n_neighbors": [3]}}
     with pytest.raises(InputError, match=message):
         tune(**{**good, **change})
+
+
+def test_a_number_of_queries_is_drawn_from_those_not_held_out():
+    moons = datasets.load("moons")
+    held = list(range(100))
+    grid = {"n_neighbors": [10]}
+    found = tune(RAN(), moons, grid, queries=50, held_out=held)
+    assert not set(found.candidates.queries) & set(held)
+    with pytest.raises(InputError, match="held_out is 100, but must be a list"):
+        tune(RAN(), moons, grid, held_out=100)
+    with pytest.raises(InputError, match="only 300 are not held out"):
+        tune(RAN(), moons, grid, queries=301, held_out=held)
+    with pytest.raises(InputError, match="nope"):
+        tune(RAN(), moons, grid, metrics=["nope"])

@@ -7,7 +7,15 @@ import pytest
 import reference
 from sklearn.base import clone
 
-from rankfold import RANKERS, AdaptiveGraph, GaussianGraph, InputError, ManifoldRanking, Query
+from rankfold import (
+    RANKERS,
+    AdaptiveGraph,
+    GaussianGraph,
+    GraphTransduction,
+    InputError,
+    ManifoldRanking,
+    Query,
+)
 
 ON_GRAPHS = [name for name, method in RANKERS.items() if "graph" in method().get_params()]
 
@@ -245,3 +253,61 @@ def test_dense_graphs_of_many_points_are_refused(monkeypatch):
     monkeypatch.setattr("rankfold.rankers.gaussian_graph.DENSE_LIMIT", 50)
     with pytest.raises(InputError, match=r"60 points.*at most 50; give n_neighbors"):
         ManifoldRanking(graph=GaussianGraph(n_neighbors=None)).fit(blobs()[0])
+
+
+@every_method
+@pytest.mark.parametrize("n_neighbors", [2, None])
+def test_unseen_vectors_on_the_edge_of_what_a_kernel_can_see(name, n_neighbors):
+    """Weights underflow somewhere between 37 and 39 bandwidths; scores must not notice."""
+    graph = GaussianGraph(bandwidth=1.0, n_neighbors=n_neighbors)
+    ranker = RANKERS[name](graph=graph).fit(np.arange(4.0)[:, None])
+    for distance in np.linspace(36, 40, 81):
+        ranking = ranker.rank(vectors=[-distance])
+        assert np.isfinite(ranking.scores).all()
+        assert np.isfinite(ranking.solution.bound)
+
+
+def test_the_harmonic_limit_on_a_graph_of_tiny_weights():
+    """Two clamped ends of a line: harmonic scores fall evenly, whatever the size of weights."""
+    line = np.arange(8.0)[:, None]
+    for bandwidth in (0.06, 0.08, 0.1, 1.0):
+        graph = GaussianGraph(bandwidth=bandwidth, n_neighbors=1)
+        ranking = GraphTransduction(None, graph=graph).fit(line).rank([0, 7], weights=[1, 0.25])
+        assert ranking.solution.converged
+        expected = 1 - 0.75 * np.arange(1, 7) / 7
+        np.testing.assert_allclose(ranking.scores, expected, atol=1e-8)
+
+
+class Given:
+    """A graph that a user brings."""
+
+    def __init__(self, weights):
+        self.weights = weights
+
+    def build(self, engine):
+        return self.weights
+
+    def attach(self, engine, vectors):
+        raise AssertionError("not asked for")
+
+
+@every_method
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        (np.triu(np.ones((5, 5)), 1), "not symmetric"),
+        (-np.ones((5, 5)), "negative, NaN or infinite"),
+        (np.full((5, 5), np.nan), "negative, NaN or infinite"),
+        (np.ones((4, 4)), r"shape \(4, 4\), but there are 5 points"),
+    ],
+)
+def test_a_graph_of_ones_own_is_checked(name, weights, message):
+    with pytest.raises(InputError, match=message):
+        RANKERS[name](graph=Given(weights)).fit(np.arange(5.0)[:, None])
+
+
+@every_method
+def test_a_graph_of_ones_own_is_used(name):
+    chain = np.diag(np.ones(4), 1)
+    ranker = RANKERS[name](graph=Given(chain + chain.T)).fit(np.zeros((5, 1)))
+    assert sorted(ranker.rank(ids=0).ids) == [1, 2, 3, 4]

@@ -129,6 +129,11 @@ def check_dataset(dataset: object) -> Dataset:
             f"X of {dataset.name!r} has shape {X.shape} and type {X.dtype}, but must have rows "
             "and columns of finite numbers."
         )
+    if labels.dtype.kind == "f" and np.isnan(labels).any():
+        raise InputError(
+            f"labels of {dataset.name!r} holds NaN; leave unlabelled points out, or give each a "
+            "label of its own."
+        )
     if labels.shape != X.shape[:1]:
         raise InputError(
             f"labels of {dataset.name!r} has shape {labels.shape}, but there are "

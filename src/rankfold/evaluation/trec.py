@@ -103,7 +103,7 @@ def _read(
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    with path.open(encoding="utf-8") as file:
+    with path.open(encoding="utf-8-sig") as file:
         try:
             for count, line in enumerate(file, start=1):
                 if line.strip():
@@ -121,7 +121,9 @@ def _finite(word: str) -> float:
 
 def _ordered(results: Mapping[str, float]) -> dict[str, float]:
     points = list(results)
-    scores = list(results.values())
+    scores = [float(score) for score in results.values()]
+    if not np.isfinite(scores).all():
+        raise InputError("a run holds a score that is NaN or infinite; every score must be finite.")
     return {points[place]: scores[place] for place in trec_order(points, scores)}
 
 

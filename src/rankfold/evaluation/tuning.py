@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from rankfold.check import InputError, check_flag
+from rankfold.check import InputError, check_count, check_flag
 from rankfold.evaluation.answering import Ranks
 from rankfold.evaluation.measures import DEFAULTS, parse_measures
 from rankfold.evaluation.results import Evaluation
@@ -100,6 +100,7 @@ def tune(
     dataset = check_dataset(dataset)
     include_query = check_flag(include_query, "include_query")
     name = parse_measures(metric)[0].name
+    parse_measures(metrics)
     settings = _settings(grid, ranker)
     tuning_rows, other_rows = _split(dataset, queries, held_out, include_query, seed)
     options: dict[str, Any] = {
@@ -158,8 +159,16 @@ def _split(
 ) -> tuple[IntArray, IntArray]:
     eligible = choose_queries(dataset, None, include_query, seed)
     if held_out is not None:
-        others = choose_queries(dataset, np.atleast_1d(held_out), include_query, seed)
-    if queries is not None:
+        if np.ndim(held_out) == 0:
+            raise InputError(f"held_out is {held_out!r}, but must be a list of row numbers.")
+        others = choose_queries(dataset, held_out, include_query, seed)
+    if queries is not None and np.ndim(queries) == 0 and held_out is not None:
+        number = check_count(queries, "queries")
+        rest = np.setdiff1d(eligible, others)
+        if number > len(rest):
+            raise InputError(f"queries is {number}, but only {len(rest)} are not held out.")
+        chosen = np.sort(np.random.default_rng(seed).choice(rest, number, replace=False))
+    elif queries is not None:
         chosen = choose_queries(dataset, queries, include_query, seed)
     elif held_out is not None:
         chosen = np.setdiff1d(eligible, others)

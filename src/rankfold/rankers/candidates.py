@@ -29,8 +29,8 @@ def candidate_lists(
         asked = min(choose_n_neighbors(lists), most)
     if asked > most:
         warnings.warn(
-            f"n_neighbors={asked} is too large for {n_points} points, of which one is the point "
-            f"itself and RAN's graph needs one more to set the scale; using {most}.",
+            f"n_neighbors={asked} is too large for {n_points} points, of which a point is not "
+            f"its own neighbour, and an adaptive graph needs one more for the scale; using {most}.",
             stacklevel=4,
         )
     chosen = min(asked, most)

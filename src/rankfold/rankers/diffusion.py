@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from rankfold.check import check_choice, check_count, check_positive, check_share
+from rankfold.check import check_choice, check_count, check_share
 from rankfold.rankers.graphs import GraphRecipe
 from rankfold.rankers.seeded import SeededRanker
 from rankfold.rankers.transition import random_walk, strongest, symmetric_walk
@@ -191,7 +191,7 @@ class Diffusion(SchemeRanker):
         check_choice(self.transition, "transition", ("walk", "symmetric"))
         check_choice(self.update, "update", UPDATES)
         check_count(self.n_steps, "n_steps")
-        check_positive(self.alpha, "alpha")
+        check_share(self.alpha, "alpha", one=True)
         check_share(self.restart, "restart", zero=True, one=True)
         check_choice(self.read, "read", ("row", "column"))
         if self.n_neighbors is not None:

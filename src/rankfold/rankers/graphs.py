@@ -43,5 +43,5 @@ def make_graph(graph: object) -> GraphRecipe:
             f"graph is {graph!r}, but must be one of {choices}, or a graph such as "
             "GaussianGraph(n_neighbors=10)."
         )
-    fresh: GraphRecipe = clone(graph)
+    fresh: GraphRecipe = clone(graph, safe=False)
     return fresh

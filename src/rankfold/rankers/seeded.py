@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 from scipy import sparse
 
+from rankfold.check import check_graph
 from rankfold.rankers.base import Ranker
 from rankfold.rankers.graphs import GraphRecipe, make_graph
 from rankfold.rankers.transition import degrees, inverse, scale_rows
@@ -23,6 +24,7 @@ class GraphRanker(Ranker):
         self._check_parameters()
         self.graph_ = make_graph(self.graph)
         self.weights_ = self.graph_.build(self.engine_)
+        check_graph(self.weights_, self.engine_.n_points)
         self._prepare()
 
     @abstractmethod

@@ -152,8 +152,10 @@ class GraphTransduction(GraphRanker):
         rows = scale_rows(self._walk[free], missed[free])
         given = rows @ given + gained[free]
         among = sparse.csr_array(rows[:, free])
-        roots = np.sqrt(missed[free] / self._degrees[free])
-        within = sparse.csr_array(self.weights_[free][:, free])
+        # Weights can be tiny, and the solver's tolerance is absolute.
+        largest = self._degrees[free].max()
+        roots = np.sqrt(missed[free] / (self._degrees[free] / largest))
+        within = sparse.csr_array(self.weights_[free][:, free]) / largest
         system = sparse.eye_array(len(free), format="csr") - (
             sparse.diags_array(roots) @ within @ sparse.diags_array(roots)
         )
@@ -167,6 +169,8 @@ class GraphTransduction(GraphRanker):
         residual = float(np.abs(scores[free] - among @ scores[free] - given).max())
         slack = (longest_row(self._walk) + 8) * float(np.finfo(np.float64).eps) * 2
         bound = (residual + slack) * longest
+        if not np.isfinite(bound):
+            return Solution(scores, residual, bound, found.n_iter, converged=False)
         return certain_scores(Solution(scores, residual, bound, found.n_iter, found.converged))
 
 

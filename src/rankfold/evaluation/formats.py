@@ -9,7 +9,7 @@ from dataclasses import asdict, astuple, dataclass, fields
 from io import StringIO
 
 from rich.box import ASCII_DOUBLE_HEAD
-from rich.console import Console
+from rich.console import Console, JustifyMethod
 from rich.table import Table
 
 JSON_FIELDS = ("dataset", "method", "metric", "mean", "low", "high", "harm")
@@ -51,8 +51,8 @@ def to_text(rows: Sequence[Row], title: str, notes: Sequence[str], width: int | 
     """Return a table in plain ASCII, one section per metric."""
     table = Table(title=title, box=ASCII_DOUBLE_HEAD)
     for name in HEAD:
-        align = "left" if name in ("metric", "method") else "right"
-        table.add_column(name, justify=align, overflow="fold")  # type: ignore[arg-type]
+        align: JustifyMethod = "left" if name in ("metric", "method") else "right"
+        table.add_column(name, justify=align, overflow="fold")
     for place, (cells, row) in enumerate(zip(_cells(rows), rows, strict=True)):
         last = place + 1 == len(rows) or rows[place + 1].metric != row.metric
         table.add_row(*cells, end_section=last)

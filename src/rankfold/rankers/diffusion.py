@@ -12,7 +12,7 @@ from rankfold.check import check_choice, check_count, check_share
 from rankfold.rankers.graphs import GraphRecipe
 from rankfold.rankers.seeded import SeededRanker
 from rankfold.rankers.transition import random_walk, strongest, symmetric_walk
-from rankfold.solvers.contract import longest_row
+from rankfold.solvers.contract import EPS, longest_row
 from rankfold.types import FloatArray, Solution, Weights
 
 BLOCK_BYTES = 2**28
@@ -116,7 +116,7 @@ class SchemeRanker(SeededRanker):
         steps = 2 * self.scheme_.n_steps + 2
         terms = longest_row(self.weights_) + longest_row(self.transition_) + 8
         largest = np.abs(scores).max(axis=0, initial=0.0)
-        bounds = steps * terms * np.finfo(np.float64).eps * largest
+        bounds = steps * terms * EPS * largest
         for column, bound in enumerate(bounds):
             yield Solution(scores[:, column], 0.0, float(bound), self.scheme_.n_steps, True)
 

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from rankfold.rankers.ordering import certain_scores
 from rankfold.rankers.transition import symmetric_walk
 from rankfold.solvers import DIRECT_LIMIT, SOLVERS, ConjugateGradients, DirectSolver, Solver
-from rankfold.solvers.contract import longest_row
+from rankfold.solvers.contract import EPS, longest_row
 from rankfold.types import BoolArray, FloatArray, IntArray, Solution, Weights
 
 
@@ -111,7 +111,7 @@ def certified(
     scores = np.maximum(solved.columns, 0.0)
     residuals = (1 - alpha) * seeds - (scores - alpha * (transition @ scores))
     sizes = 2 * np.linalg.norm(scores, norm, axis=0) + np.linalg.norm(seeds, norm, axis=0)
-    slack = (longest_row(transition) + 8) * np.finfo(np.float64).eps * sizes
+    slack = (longest_row(transition) + 8) * EPS * sizes
     bounds = (np.linalg.norm(residuals, norm, axis=0) + slack) / (1 - alpha)
     unfinished = np.count_nonzero(~solved.converged)
     for column, bound in enumerate(bounds):

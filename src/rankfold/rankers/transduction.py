@@ -16,7 +16,7 @@ from rankfold.rankers.ordering import certain_scores
 from rankfold.rankers.seeded import GraphRanker
 from rankfold.rankers.transition import degrees, inverse, random_walk, scale_rows
 from rankfold.solvers import ConjugateGradients
-from rankfold.solvers.contract import longest_row
+from rankfold.solvers.contract import EPS, longest_row
 from rankfold.types import FloatArray, Query, Solution, Trace, Weights
 
 
@@ -113,7 +113,7 @@ class GraphTransduction(GraphRanker):
             scores[points, columns] = seeds
         # All terms are positive, so rounding is relative: a few units per step and neighbour.
         terms = longest_row(self._walk) + 8
-        bound = n_steps * terms * float(np.finfo(np.float64).eps)
+        bound = n_steps * terms * EPS
         for column in range(len(queries)):
             yield Solution(scores[:, column], 0.0, bound, n_steps, True)
 
@@ -167,7 +167,7 @@ class GraphTransduction(GraphRanker):
         least = float(np.min(walks - among @ walks))
         longest = float(walks.max()) / least if least > 0 else np.inf
         residual = float(np.abs(scores[free] - among @ scores[free] - given).max())
-        slack = (longest_row(self._walk) + 8) * float(np.finfo(np.float64).eps) * 2
+        slack = (longest_row(self._walk) + 8) * EPS * 2
         bound = (residual + slack) * longest
         if not np.isfinite(bound):
             return Solution(scores, residual, bound, found.n_iter, converged=False)

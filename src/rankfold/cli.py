@@ -62,7 +62,7 @@ def demo(out: Path, query: int | None) -> None:
 @click.option(
     "--folder",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Folder of the data files; else that of RANKFOLD_DATA.",
+    help="Folder of the data files; else that of RANKFOLD_DATA, the cache, or a download.",
 )
 @click.option("--jobs", type=int, default=1, show_default=True, help="Processes to share the work.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of all random draws.")

@@ -1,31 +1,41 @@
-"""Find a data set by name: made here, shipped with scikit-learn, or in a folder of files."""
+"""Find a data set by name: made here, shipped with scikit-learn, or read from a file."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from scipy.io import loadmat
 
 from rankfold.check import check_choice
+from rankfold.datasets.files import FILES, locate
+from rankfold.datasets.reading import read_points
 from rankfold.datasets.synthetic import moons, rings
 from rankfold.types import Dataset, FloatArray, IntArray
 
-FOLDER_VARIABLE = "RANKFOLD_DATA"
+Folder = str | Path | None
 
 
-def load(name: str, folder: str | Path | None = None) -> Dataset:
+def load(name: str, folder: Folder = None) -> Dataset:
     """Load a data set.
 
     Parameters
     ----------
     name : str
         "moons" and "rings" are made, "digits" comes with scikit-learn, all others are
-        read from files: "yale", "orl", "usps" (the paper's 400), "coil20", "umist", "mnist".
+        read from files: "yale", "orl", "usps" (the paper's 400), "usps_all", "coil20",
+        "umist", "mnist".
     folder : path, optional
-        Where the files are; by default the folder named by RANKFOLD_DATA.
+        Where the file is. By default it is sought in the folder named by RANKFOLD_DATA,
+        then in the user's cache, and is else downloaded into that cache, which needs the
+        extra ``data``. MNIST is never downloaded.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the file is in none of these places; the message says what to put where.
+    InputError
+        If the name is unknown, or the file is there but cannot be used.
 
     Examples
     --------
@@ -33,43 +43,37 @@ def load(name: str, folder: str | Path | None = None) -> Dataset:
     (1797, 64)
     """
     check_choice(name, "name", tuple(DATASETS))
-    return DATASETS[name](Path(folder or os.environ.get(FOLDER_VARIABLE, "")))
+    return DATASETS[name](folder)
 
 
-def _file(folder: Path, name: str) -> Path:
-    path = folder / name
-    if not path.is_file():
-        raise FileNotFoundError(
-            f"{name} is not in {str(folder)!r}; pass folder=... or set {FOLDER_VARIABLE} to the "
-            "folder that holds the data files."
-        )
-    return path
+def _read(file: str, folder: Folder) -> tuple[FloatArray, IntArray]:
+    return read_points(locate(file, folder), FILES[file])
 
 
-def _digits(_: Path) -> Dataset:
+def _digits(_: Folder) -> Dataset:
     from sklearn.datasets import load_digits
 
     digits = load_digits()
     return Dataset("digits", digits.data, digits.target.astype(np.intp))
 
 
-def _vectors(name: str, file: str) -> Callable[[Path], Dataset]:
-    def read(folder: Path) -> Dataset:
-        content = loadmat(_file(folder, file))
-        return Dataset(name, content["X"].astype(np.float64), _labels(content["Y"]))
+def _vectors(name: str, file: str) -> Callable[[Folder], Dataset]:
+    def read(folder: Folder) -> Dataset:
+        X, labels = _read(file, folder)
+        return Dataset(name, X.astype(np.float64), labels)
 
     return read
 
 
-def _distances(name: str, file: str, metric: str) -> Callable[[Path], Dataset]:
-    def read(folder: Path) -> Dataset:
-        content = loadmat(_file(folder, file))
-        return Dataset(name, content["Diff"], _labels(content["labels"]), metric)
+def _distances(name: str, file: str, metric: str) -> Callable[[Folder], Dataset]:
+    def read(folder: Folder) -> Dataset:
+        distances, labels = _read(file, folder)
+        return Dataset(name, distances, labels, metric)
 
     return read
 
 
-def _usps(folder: Path) -> Dataset:
+def _usps(folder: Folder) -> Dataset:
     """Return the paper's 400 images: the first 40 of each digit."""
     whole = _vectors("usps", "usps_1854.mat")(folder)
     first = [np.flatnonzero(whole.labels == label)[:40] for label in np.unique(whole.labels)]
@@ -77,17 +81,12 @@ def _usps(folder: Path) -> Dataset:
     return Dataset("usps", whole.X[rows], whole.labels[rows])
 
 
-def _mnist(folder: Path) -> Dataset:
-    with np.load(_file(folder, "mnist_70k.npz"), allow_pickle=False) as content:
-        X: FloatArray = content["X"].astype(np.float32)
-        return Dataset("mnist", X, content["y"].astype(np.intp))
+def _mnist(folder: Folder) -> Dataset:
+    X, labels = _read("mnist_70k.npz", folder)
+    return Dataset("mnist", X.astype(np.float32), labels)
 
 
-def _labels(column: IntArray) -> IntArray:
-    return column.ravel().astype(np.intp)
-
-
-DATASETS: dict[str, Callable[[Path], Dataset]] = {
+DATASETS: dict[str, Callable[[Folder], Dataset]] = {
     "moons": lambda _: moons(),
     "rings": lambda _: rings(),
     "digits": _digits,

@@ -1,0 +1,155 @@
+"""The files of the data sets: what they hold, where they come from, where they are sought."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from rankfold.datasets.download import DownloadError, cache_folder, download
+
+FOLDER_VARIABLE = "RANKFOLD_DATA"
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """What a file holds, and where it may be downloaded.
+
+    Parameters
+    ----------
+    sha256 : str
+        Of the public file.
+    points, labels : str
+        The names of its two arrays.
+    shape : tuple of int
+        Of the points; there is one label to each row.
+    urls : tuple of str
+        Tried in turn; none where there is no public source.
+    """
+
+    sha256: str
+    points: str
+    labels: str
+    shape: tuple[int, int]
+    urls: tuple[str, ...] = ()
+
+    @property
+    def content(self) -> str:
+        """The arrays in words."""
+        rows, columns = self.shape
+        return f"the arrays {self.points} ({rows} x {columns}) and {self.labels} ({rows} labels)"
+
+
+RAW = "https://raw.githubusercontent.com"
+
+FACES = (
+    f"{RAW}/haizhongli/L1graph/a7163b898733062e69a7fa1ef8b76c2e7423c7bb"
+    "/15PKDD/DIFFUSION_PACKAGE_CVPR_2013_V1_1/Data",
+    f"{RAW}/haizhongli/L1graph/71b78df1ce9b51b9ed5285e6726fa5c2297c84c3/15PKDD/MISC/Data",
+)
+"""Two places in one repository; the sha256 says whether what they send is the file."""
+
+IMAGES = (
+    f"{RAW}/hyzhang98/AdaGAE/6d04946060bacd41ee31eba5c124887bca44f369/data",
+    f"{RAW}/hyzhang98/AdaGAE/38965140728fc081010291b20f4b28d90b3e0451/data",
+)
+"""Two commits of one repository."""
+
+
+def _at(folders: tuple[str, ...], name: str) -> tuple[str, ...]:
+    return tuple(f"{folder}/{name}" for folder in folders)
+
+
+FILES = {
+    "yale_diff.mat": DataFile(
+        "e9fc39639488eb6e645cadf9459996b502c7f2d4a03e040789e79749733f86e3",
+        "Diff",
+        "labels",
+        (165, 165),
+        _at(FACES, "YALE.mat"),
+    ),
+    "orl_diff.mat": DataFile(
+        "277a151591cc0c889db67bff804fb2378716c7f5592c7a3a972feb7e2bd17753",
+        "Diff",
+        "labels",
+        (400, 400),
+        _at(FACES, "ORL.mat"),
+    ),
+    "usps_1854.mat": DataFile(
+        "e0074cec2757146e7cefd6396093c1522f087beeb1ceb69b533be40193f20bb0",
+        "X",
+        "Y",
+        (1854, 256),
+        _at(IMAGES, "USPSdata_20_uni.mat"),
+    ),
+    "coil20.mat": DataFile(
+        "b22b9beb0668f707990eda2b5f922384fd3e6d63d6df7ede3a3b5e2319c4e397",
+        "X",
+        "Y",
+        (1440, 1024),
+        _at(IMAGES, "COIL20.mat"),
+    ),
+    "umist.mat": DataFile(
+        "247ce22f5aa04ea95e584756e9255f29b340ed43352b67a92daac724a2144b09",
+        "X",
+        "Y",
+        (575, 1024),
+        _at(IMAGES, "UMIST.mat"),
+    ),
+    "mnist_70k.npz": DataFile(
+        "54ddfe01bb1284d50e5473a31c590ba0e723949b611ce6e7604f2e9473754d8a",
+        "X",
+        "y",
+        (70000, 784),
+    ),
+}
+
+
+def locate(name: str, folder: str | Path | None = None) -> Path:
+    """Return where a file of the table is, downloading it if it must be.
+
+    Parameters
+    ----------
+    name : str
+        A key of ``FILES``.
+    folder : path, optional
+        The only place to look. By default the folder named by RANKFOLD_DATA, then the
+        user's cache, then the public source. Only what comes from the last two must have
+        the recorded sha256: what users put into a folder of theirs is theirs to choose.
+    """
+    file = FILES[name]
+    if folder is not None:
+        return _in_given_folder(name, Path(folder))
+    own = os.environ.get(FOLDER_VARIABLE)
+    if own and (Path(own) / name).is_file():
+        return Path(own) / name
+    if not file.urls:
+        raise _not_found(name, own, "it has no public source to download it from")
+    cache = cache_folder()
+    try:
+        return download(name, file.urls, file.sha256, cache)
+    except DownloadError as error:
+        missing = f"it is not whole in the cache {str(cache)!r}, and its download failed: {error}"
+        raise _not_found(name, own, missing) from error
+
+
+def _not_found(name: str, own: str | None, missing: str) -> FileNotFoundError:
+    sought, remedy = f"{FOLDER_VARIABLE} names no folder", f"a folder, name it in {FOLDER_VARIABLE}"
+    if own:
+        sought, remedy = f"it is not in {own!r}, the folder of {FOLDER_VARIABLE}", "that folder"
+    return FileNotFoundError(
+        f"{name} was not found: {sought}; {missing}. Put {name} (it holds "
+        f"{FILES[name].content}) into {remedy}, or pass its folder as folder=..."
+    )
+
+
+def _in_given_folder(name: str, folder: Path) -> Path:
+    path = folder / name
+    if path.is_file():
+        return path
+    elsewhere = f"{FOLDER_VARIABLE}, the cache and the public source"
+    raise FileNotFoundError(
+        f"{name} is not in {str(folder)!r}, the folder that was given, so it was sought nowhere "
+        f"else. Put it there (it holds {FILES[name].content}), or give no folder, and "
+        + (f"{elsewhere} are tried." if FILES[name].urls else f"{FOLDER_VARIABLE} is tried.")
+    )

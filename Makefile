@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 PYTHON ?= python3
 INSTALLED := $(VENV)/installed
 
-.PHONY: demo test lint format bench docs clean install
+.PHONY: demo reproduce reproduction-pages test lint format bench docs clean install
 .DEFAULT_GOAL := demo
 
 install: $(INSTALLED)
@@ -24,6 +24,15 @@ $(INSTALLED): pyproject.toml
 
 demo: install
 	$(BIN)/rankfold demo --out out
+
+# Needs the data files, in the folder that RANKFOLD_DATA names.
+reproduce: install
+	$(BIN)/rankfold reproduce --out out/paper
+
+# What the docs show of it.
+reproduction-pages: reproduce
+	sed 's#](\([a-z]*\.png\))#](../images/\1)#' out/paper/report.md > docs/measured/reproduction.md
+	cp out/paper/*.png docs/images/
 
 test: install
 	$(BIN)/python -m pytest

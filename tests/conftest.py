@@ -9,13 +9,21 @@ NEARBY = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
 @pytest.fixture(scope="session")
-def load():
+def folder():
+    """Return the folder of data files, where it is to be had."""
+    found = Path(os.environ.get("RANKFOLD_DATA") or NEARBY)
+    if not found.is_dir():
+        pytest.skip("RANKFOLD_DATA is not set and ../shared/data is absent")
+    return found
+
+
+@pytest.fixture(scope="session")
+def load(request):
     """Load a data set from files, where they are to be had."""
-    folder = os.environ.get("RANKFOLD_DATA") or (str(NEARBY) if NEARBY.is_dir() else None)
 
     def load(name):
-        if folder is None and name not in ("moons", "rings", "digits"):
-            pytest.skip("RANKFOLD_DATA is not set and ../shared/data is absent")
-        return datasets.load(name, folder)
+        if name in ("moons", "rings", "digits"):
+            return datasets.load(name)
+        return datasets.load(name, request.getfixturevalue("folder"))
 
     return load

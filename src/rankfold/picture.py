@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from rankfold.check import MissingExtraError
+from rankfold.drawing import DPI, GREY, INK, LINE, RIGHT, WRONG, new_figure, save_png, write
 from rankfold.types import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.text import Text
-
-DPI = 144
-"""At 144 pixels per inch a pixel is half a point."""
 
 MARGIN, TILE, STEP, QUERY = 72, 64, 82, 168
 STRIP_LEFT, STRIP_TOPS, BOTTOM = MARGIN + QUERY + 72, (266, 470), 636
 SHARE_LEFT = STRIP_LEFT + 20 * STEP + 24
 WIDTH, HEIGHT = SHARE_LEFT + 184 + MARGIN, 756
-
-INK, GREY, LINE = "#1d2433", "#667085", "#e4e7ec"
-RIGHT, WRONG = "#0072b2", "#d55e00"  # apart for every kind of colour vision
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,14 +38,6 @@ class Strip:
     right: BoolArray
 
 
-def require_matplotlib() -> None:
-    """Raise MissingExtraError when matplotlib is not installed."""
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError:
-        raise MissingExtraError("matplotlib", "plot") from None
-
-
 def draw_strips(
     path: Path,
     title: str,
@@ -74,46 +58,20 @@ def draw_strips(
         Drawn one above the other.
     footnotes : tuple of two str
     """
-    require_matplotlib()
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(WIDTH / DPI, HEIGHT / DPI), dpi=DPI, facecolor="white")
-    canvas = FigureCanvasAgg(figure)
+    figure = new_figure(WIDTH, HEIGHT)
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set_axis_off()
-    _write(axes, MARGIN, 106, title, 52, weight="bold")
-    _write(axes, MARGIN, 156, subtitle, 26, GREY)
+    write(axes, MARGIN, 106, title, 52, weight="bold")
+    write(axes, MARGIN, 156, subtitle, 26, GREY)
     _draw_query(axes, *query)
     for strip, top in zip(strips, STRIP_TOPS, strict=True):
         _draw_strip(axes, strip, top)
     axes.plot([MARGIN, WIDTH - MARGIN], [BOTTOM, BOTTOM], color=LINE, linewidth=1)
     for line, footnote in enumerate(footnotes):
-        _write(axes, MARGIN, BOTTOM + 42 + 34 * line, footnote, 23, GREY)
+        write(axes, MARGIN, BOTTOM + 42 + 34 * line, footnote, 23, GREY)
     # One unit of the axes is one pixel, counted from the top, so images stay crisp.
     axes.set(xlim=(0, WIDTH), ylim=(HEIGHT, 0), aspect="auto")
-    partial = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        canvas.print_png(partial)  # type: ignore[no-untyped-call]
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
-
-
-def _write(
-    axes: Axes, x: float, y: float, text: str, pixels: float, color: str = INK, **style: Any
-) -> Text:
-    return axes.text(
-        x,
-        y,
-        text,
-        color=color,
-        fontsize=pixels * 72 / DPI,
-        family="DejaVu Sans",
-        usetex=False,
-        parse_math=False,
-        **style,
-    )
+    save_png(figure, path)
 
 
 def _draw_image(
@@ -136,26 +94,26 @@ def _draw_image(
 
 def _draw_query(axes: Axes, image: FloatArray, caption: str) -> None:
     top = (STRIP_TOPS[0] + STRIP_TOPS[1] + TILE - QUERY) // 2
-    _write(axes, MARGIN, top - 24, "Query", 28, weight="bold")
+    write(axes, MARGIN, top - 24, "Query", 28, weight="bold")
     _draw_image(axes, image, MARGIN + 5, top, QUERY, INK, 3)
-    _write(axes, MARGIN, top + QUERY + 38, caption, 21, GREY)
+    write(axes, MARGIN, top + QUERY + 38, caption, 21, GREY)
 
 
 def _draw_strip(axes: Axes, strip: Strip, top: float) -> None:
-    name = _write(axes, STRIP_LEFT - 4, top - 24, strip.name, 28, weight="bold")
+    name = write(axes, STRIP_LEFT - 4, top - 24, strip.name, 28, weight="bold")
     end = name.get_window_extent().width
-    _write(axes, STRIP_LEFT + end + 14, top - 24, strip.explanation, 28, GREY)
+    write(axes, STRIP_LEFT + end + 14, top - 24, strip.explanation, 28, GREY)
     below = top + TILE + 34
     results = zip(strip.images, strip.labels, strip.right, strict=True)
     for place, (image, label, right) in enumerate(results):
         left = STRIP_LEFT + STEP * place
         _draw_image(axes, image, left, top, TILE, RIGHT if right else WRONG, 2 if right else 3)
         color, weight = (GREY, "normal") if right else (WRONG, "bold")
-        _write(axes, left + TILE / 2, below, str(label), 22, color, ha="center", weight=weight)
+        write(axes, left + TILE / 2, below, str(label), 22, color, ha="center", weight=weight)
         if not right:
             corner = (left + TILE + 2, top - 2)
             axes.plot(*corner, "o", color=WRONG, markersize=12, markeredgecolor="white")
             axes.plot(*corner, "x", color="white", markersize=4.5, markeredgewidth=1.4)
     share, count = f"{strip.right.mean():.0%}", int(strip.right.sum())
-    _write(axes, SHARE_LEFT, top + TILE / 2 + 22, share, 60, weight="bold")
-    _write(axes, SHARE_LEFT + 3, below, f"{count} of {len(strip.right)} right", 22, GREY)
+    write(axes, SHARE_LEFT, top + TILE / 2 + 22, share, 60, weight="bold")
+    write(axes, SHARE_LEFT + 3, below, f"{count} of {len(strip.right)} right", 22, GREY)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
 from rankfold import RAN, Query, datasets
-from rankfold.check import check_query
+from rankfold.check import InputError, check_query
 from rankfold.rankers.graph_step import CandidateLists
 
 READINGS = [("own", "all"), ("shared", "all"), ("shared", "local"), ("own", "local")]
@@ -351,3 +351,16 @@ class TestSynthetic:
             ranking = ranker.rank(ids=query)
             assert (ranking.scores > 0).all()
             assert (np.diff(rings.labels[ranking.ids]) >= 0).all()
+
+
+@pytest.mark.parametrize(("gamma", "candidates"), READINGS)
+def test_alternations_are_those_of_the_reference(gamma, candidates):
+    X = sheet()
+    ranker = RAN(6, 5.0, gamma=gamma, candidates=candidates, solver="direct").fit(X)
+    expected, _ = by_reference(X, Query(ids=7), ranker, 4)
+    for scores, ranking in zip(expected, ranker.alternations(7, include_query=True), strict=False):
+        np.testing.assert_allclose(ranking.scores, scores[ranking.ids], atol=1e-8)
+        assert ranking.ids[0] == 7
+    assert len(next(ranker.alternations([7, 3], top=5))) == 5
+    with pytest.raises(InputError, match="database has rows 0 to 59"):
+        next(ranker.alternations(60))

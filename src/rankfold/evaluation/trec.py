@@ -7,7 +7,6 @@ take them: ``run[query][point]`` is a score, ``qrels[query][point]`` a grade.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TypeVar
@@ -15,6 +14,7 @@ from typing import TypeVar
 import numpy as np
 
 from rankfold.check import InputError
+from rankfold.files import replacing
 from rankfold.metrics import trec_order
 
 Run = dict[str, dict[str, float]]
@@ -137,10 +137,5 @@ def _check_words(words: Iterable[str], name: str) -> None:
 
 
 def _write(path: Path, lines: Iterable[str]) -> None:
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    try:
-        with partial.open("w", encoding="utf-8", newline="\n") as file:
-            file.writelines(lines)
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+    with replacing(path) as partial, partial.open("w", encoding="utf-8", newline="\n") as file:
+        file.writelines(lines)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 
 import numpy as np
 from scipy import sparse
@@ -65,7 +67,7 @@ class Alternation:
     ) -> tuple[Solution, Trace]:
         """Return the scores of the last healthy alternation and how they were reached."""
         n_rows = len(first.scores)
-        points = np.concatenate([query.ids, np.arange(lists.engine.n_points, n_rows)])
+        points = _points(lists, query, n_rows)
         seeds = np.zeros(n_rows)
         seeds[points] = query.weights
         course = _Course(self.step, points, n_rows)
@@ -73,13 +75,8 @@ class Alternation:
         course.scores_learned(graph, first.scores)
         best = first
         stopped: Stopped = "max_iter"
-        for _ in range(1, self.max_iter):
-            graph = self.step(lists, best.scores)
+        for graph, solution in islice(self.walk(lists, query, first), self.max_iter - 1):
             course.graph_learned(graph, best.scores)
-            weights = symmetrize(graph.affinity)
-            solution = score_step(
-                weights, self.step.smoothness, points, query.weights, self.solver, best.scores
-            )
             course.scores_learned(graph, solution.scores)
             if self.guard and course.reach[-1] < HEALTHY_REACH * course.reach[0]:
                 stopped = "collapse"
@@ -90,6 +87,29 @@ class Alternation:
                 stopped = "converged"
                 break
         return best, course.trace(stopped)
+
+    def walk(
+        self, lists: CandidateLists, query: Query, first: Solution
+    ) -> Iterator[tuple[Graph, Solution]]:
+        """Yield the graph and the scores of the second alternation, the third, ... without end."""
+        points = _points(lists, query, len(first.scores))
+        solution = first
+        while True:
+            graph = self.step(lists, solution.scores)
+            solution = score_step(
+                symmetrize(graph.affinity),
+                self.step.smoothness,
+                points,
+                query.weights,
+                self.solver,
+                solution.scores,
+            )
+            yield graph, solution
+
+
+def _points(lists: CandidateLists, query: Query, n_rows: int) -> IntArray:
+    """Return the rows of the query's points, and of its unseen vectors after the database."""
+    return np.concatenate([query.ids, np.arange(lists.engine.n_points, n_rows)])
 
 
 class _Course:

@@ -129,8 +129,19 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
         for start in range(0, len(checked), step):
             block = checked[start : start + step]
             for query, (solution, trace) in zip(block, self._score(block, traced), strict=True):
-                ids = order_points(self.engine_, query, solution.scores, length, include_query)
-                yield Ranking(ids, replace(solution, scores=solution.scores[ids]), trace)
+                yield self._ranking(query, solution, trace, length, include_query)
+
+    def _ranking(
+        self,
+        query: Query,
+        solution: Solution,
+        trace: Trace | None,
+        top: int | None,
+        include_query: bool,
+    ) -> Ranking:
+        length = check_top(top, self.engine_.n_points)
+        ids = order_points(self.engine_, query, solution.scores, length, include_query)
+        return Ranking(ids, replace(solution, scores=solution.scores[ids]), trace)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

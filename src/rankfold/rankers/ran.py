@@ -5,13 +5,14 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import compress
-from typing import Literal
+from itertools import chain, compress
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
 
-from rankfold.check import check_choice, check_count, check_flag, check_positive
+from rankfold.check import check_choice, check_count, check_flag, check_positive, check_query
 from rankfold.graph import adaptive_weights, symmetrize
 from rankfold.rankers.alternation import Alternation, score_step
 from rankfold.rankers.base import Ranker
@@ -20,7 +21,7 @@ from rankfold.rankers.graph_step import CandidateLists, Graph, GraphStep, closed
 from rankfold.rankers.ordering import certain_scores
 from rankfold.rankers.shared import SharedFactorization
 from rankfold.solvers import DIRECT_LIMIT, SOLVERS
-from rankfold.types import Neighbors, Query, Solution, Trace
+from rankfold.types import Neighbors, Query, Ranking, Solution, Trace
 
 
 class RAN(Ranker):
@@ -110,6 +111,29 @@ class RAN(Ranker):
         self.tol = tol
         self.guard = guard
         self.solver = solver
+
+    def alternations(
+        self, ids: Any, *, top: int | None = None, include_query: bool = False
+    ) -> Iterator[Ranking]:
+        """Yield the rankings after one, two, three ... alternations: no guard, and no end.
+
+        Examples
+        --------
+        >>> from itertools import islice
+        >>> from rankfold import RAN, datasets
+        >>> ranker = RAN(n_neighbors=10).fit(datasets.load("moons").X)
+        >>> [len(ranking) for ranking in islice(ranker.alternations(0, top=5), 3)]
+        [5, 5, 5]
+        """
+        check_is_fitted(self)
+        n_points, n_features = self.engine_.n_points, self.engine_.n_features
+        query = check_query(Query(ids), n_points, n_features)
+        (unseen,) = self._search_unseen([query])
+        lists = CandidateLists(self.engine_, self.neighbors_, query.vectors, unseen)
+        (first,) = self._first_scores([query], [self._closed_form(unseen)])
+        later = (solution for _, solution in self._alternation.walk(lists, query, first))
+        for solution in chain([first], later):
+            yield self._ranking(query, certain_scores(solution), None, top, include_query)
 
     def _check_parameters(self) -> None:
         if not (isinstance(self.n_neighbors, str) and self.n_neighbors == "auto"):

@@ -1,0 +1,31 @@
+"""Files that are written completely or not at all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Yield another name to write to; the file takes the place of ``path`` when all went well.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "greeting.txt"
+    ...     with replacing(path) as partial:
+    ...         _ = partial.write_text("hello")
+    ...         before = path.exists()
+    ...     print(before, path.read_text(), len(list(Path(folder).iterdir())))
+    False hello 1
+    """
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        yield partial
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)

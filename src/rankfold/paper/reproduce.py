@@ -1,0 +1,147 @@
+"""``rankfold reproduce``: measure everything, print the tables, write the report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table as Screen
+
+from rankfold.check import InputError
+from rankfold.datasets import load
+from rankfold.drawing import require_matplotlib
+from rankfold.files import replacing
+from rankfold.paper import (
+    alternating,
+    extras,
+    figures,
+    findings,
+    neighbors,
+    objective,
+    outcomes,
+    page,
+    report,
+    settings,
+)
+from rankfold.paper.measuring import Results, do_all
+from rankfold.paper.section import Section
+from rankfold.paper.tables import Table, read_tables
+from rankfold.types import Dataset
+
+COLORS = {"exact": "green", "within 0.1": "yellow", "differs": "red"}
+
+
+@dataclass(frozen=True, eq=False)
+class Reproduction:
+    """All that was measured, and what it is compared with."""
+
+    tables: tuple[Table, ...]
+    datasets: dict[str, Dataset]
+    results: Results
+
+    def outcomes(self) -> list[outcomes.Outcome]:
+        """Return every printed figure beside ours."""
+        return outcomes.outcomes(self.tables, self.results)
+
+    def moved(self) -> list[str]:
+        """Say which figures are no longer as near as recorded."""
+        return outcomes.moved(self.tables, self.results)
+
+    def sections(self) -> list[Section]:
+        """Return the report in order, without what was not measured."""
+        tables, results = self.tables, self.results
+        found = [
+            findings.section(tables, results),
+            figures.section(self.datasets, results),
+            *(outcomes.section(table, results) for table in tables),
+            neighbors.section(tables, results),
+            alternating.section(tables, results),
+            extras.diagonal_section(tables, results),
+            extras.tuned_section(tables, results),
+            extras.others_section(results),
+            objective.section(results),
+            settings.section(tables),
+        ]
+        return [section for section in found if section is not None]
+
+
+def reproduce(
+    only: Sequence[str] = (),
+    folder: Path | None = None,
+    tables: Path | None = None,
+    n_jobs: int | None = None,
+) -> Reproduction:
+    """Measure the paper's tables and figures, and what it does not show.
+
+    Parameters
+    ----------
+    only : sequence of str
+        Data sets to keep to; all by default.
+    folder : Path, optional
+        Where the data files are; else the folder named by RANKFOLD_DATA.
+    tables : Path, optional
+        Another file of printed figures.
+    n_jobs : int, optional
+        Processes; by default one for every processor.
+    """
+    require_matplotlib()
+    printed = read_tables(tables)
+    names = _chosen(only, printed)
+    # All at once: what is missing shows before anything runs.
+    datasets = {name: load(name, folder) for name in names}
+    chosen = tuple(table for table in printed if table.dataset in datasets)
+    work = {
+        **alternating.work(chosen, datasets),
+        **outcomes.work(chosen, datasets),
+        **neighbors.work(chosen, datasets),
+        **extras.tuned_work(chosen, datasets),
+        **extras.others_work(datasets),
+        **extras.diagonal_work(chosen, datasets),
+        **objective.work(datasets),
+        **figures.work(datasets),
+    }
+    return Reproduction(chosen, datasets, do_all(work, n_jobs))
+
+
+def _chosen(only: Sequence[str], tables: Sequence[Table]) -> list[str]:
+    known = [*dict.fromkeys(table.dataset for table in tables), *figures.PATTERNS, *extras.OTHERS]
+    for name in only:
+        if name not in known:
+            raise InputError(f"only names {name!r}, but must be some of {', '.join(known)}.")
+    return [name for name in known if name in only] if only else known
+
+
+def write_report(found: Reproduction, out: Path) -> list[Path]:
+    """Write the report, its pictures and the results; each file completely or not at all."""
+    sections = found.sections()
+    pictures = [picture for section in sections for picture in section.pictures]
+    images = {picture.name: picture.png() for picture in pictures}
+    contents = {f"{name}.png": image for name, image in images.items()}
+    contents |= {f"{picture.name}.svg": picture.svg() for picture in pictures}
+    contents["results.json"] = report.to_json(found.outcomes()).encode()
+    contents["report.md"] = report.to_markdown(sections).encode()
+    contents["report.html"] = page.to_html(sections, images).encode()
+    out.mkdir(parents=True, exist_ok=True)
+    for name, content in contents.items():
+        with replacing(out / name) as partial:
+            partial.write_bytes(content)
+    return [out / name for name in contents]
+
+
+def print_tables(found: Reproduction, console: Console) -> None:
+    """Print every table with printed figures, ours, and how near they are."""
+    for table in found.tables:
+        section = outcomes.section(table, found.results)
+        (grid,) = section.grids
+        screen = Screen(title=section.title, title_style="bold", title_justify="left")
+        for place, name in enumerate(grid.header):
+            words = place < grid.n_words or name == "status"
+            screen.add_column(name, justify="left" if words else "right", overflow="fold")
+        for *cells, status in grid.rows:
+            screen.add_row(*cells, f"[{COLORS[status]}]{status}[/]")
+        console.print(screen)
+        for text in section.paragraphs[1:]:
+            console.print(text, style="dim", highlight=False, markup=False)
+        console.print()

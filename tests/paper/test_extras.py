@@ -1,0 +1,85 @@
+"""What the paper does not show, on little data."""
+
+import numpy as np
+import pytest
+
+from rankfold import RAN, datasets, evaluate
+from rankfold.paper import curves, extras, figures, objective
+from rankfold.paper.alternating import follow
+from rankfold.paper.curves import Curve, Panel
+from rankfold.paper.measuring import do_all, measure
+from rankfold.paper.outcomes import outcomes
+from rankfold.paper.tables import once, read_tables
+
+TABLES = read_tables()
+
+
+@pytest.mark.filterwarnings("ignore:.*ended at max_iter")
+@pytest.mark.parametrize("guard", [False, True])
+def test_one_walk_shows_what_single_runs_give(load, guard):
+    yale = load("yale")
+    rows = np.sort(np.random.default_rng(0).choice(165, 12, replace=False))
+    course = follow(RAN(5, 90.0), yale, 10, n_queries=12, n_alternations=4)
+    for step in (1, 2, 4):
+        ranker = RAN(5, 90.0, max_iter=step, guard=guard)
+        found = evaluate({"it": ranker}, yale, "precision@10", queries=rows, include_query=True)
+        ours = (course.guarded if guard else course.free)[step - 1]
+        assert ours == pytest.approx(100 * found.mean("it", "precision@10"))
+    assert course.stopped > 0
+
+
+def test_removing_the_diagonal_lifts_transduction_on_usps(load):
+    (usps,) = (table for table in TABLES if table.dataset == "usps")
+    work = extras.diagonal_work([usps], {"usps": load("usps")})
+    kept, bare = (work["diagonal", "Table 3", "GT, 300 steps", key]() for key in ("on", "off"))
+    assert kept.precision == pytest.approx(47.235, abs=1e-6)
+    assert bare.precision == pytest.approx(56.730, abs=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore:.*ended at max_iter")
+def test_objective_never_rises(load):
+    values = objective.trace(load("usps")).objective
+    assert len(values) > 4
+    assert (np.diff(values) <= 1e-9 * values[0]).all()
+
+
+def test_work_is_done_in_the_order_of_its_names_in_any_number_of_processes():
+    moons = datasets.load("moons")
+    work = figures.work({"moons": moons, "rings": datasets.load("rings")})
+    one, two = do_all(work, 1), do_all(work, 2)
+    assert list(one) == list(two) == [("figure", "moons"), ("figure", "rings")]
+    for name in one:
+        np.testing.assert_array_equal(one[name]["shape"], two[name]["shape"])
+
+
+def test_query_counts_as_found_and_as_relevant():
+    moons = datasets.load("moons")
+    assert measure(RAN(10), moons, 1, queries=20) == pytest.approx((100.0, 0.5))
+
+
+def test_score_of_the_patterns_follows_the_shape():
+    for name, (_, _, smoothness, choose) in figures.PATTERNS.items():
+        data = datasets.load(name)
+        found = figures.scores(data, smoothness)
+        same = data.labels == data.labels[choose(data)]
+        assert found["shape"][same].min() > found["shape"][~same].max()
+        assert found["plain"][same].min() < found["plain"][~same].max()
+        assert all(values.min() >= 0 and values.max() == 1 for values in found.values())
+
+
+def test_names_beside_lines_do_not_meet():
+    figure = curves.draw(
+        "Title",
+        "Subtitle",
+        (Panel("", (Curve("a", (1, 2), (3, 4), "k"),), levels=(("b", 4.0), ("c", 4.0))),),
+        "x",
+    )
+    _, axes = figure.axes
+    heights = sorted(text.get_position()[1] for text in axes.texts)
+    assert len(heights) == 3
+    assert np.diff(heights).min() > 0.04
+
+
+def test_first_table_of_every_data_set():
+    assert [table.name for table in once(TABLES)] == ["Table 1", "Table 2", "Table 3"]
+    assert outcomes((), {}) == []

@@ -1,0 +1,134 @@
+"""Every printed figure beside ours, and the file that holds them."""
+
+import tomllib
+from collections import Counter
+from importlib.resources import files
+
+import pytest
+
+from rankfold.check import InputError
+from rankfold.paper.measuring import measure
+from rankfold.paper.outcomes import compare
+from rankfold.paper.tables import CLASSES, read_tables, status_of
+
+TABLES = read_tables()
+ROWS = [(table, row) for table in TABLES for row in table.rows]
+
+SMALL = """
+[[tables]]
+name = "Table 1"
+title = "moons"
+dataset = "moons"
+cutoff = 5
+sigma = 1.0
+
+[[tables.rows]]
+method = "RAN"
+class = "RAN"
+settings = { n_neighbors = 5, scale = "none" }
+precision = { printed = 100.0, status = "exact" }
+recall = { printed = 2.5, status = "exact" }
+"""
+
+
+@pytest.mark.parametrize(
+    ("table", "row"), ROWS, ids=[f"{table.name}-{row.method}" for table, row in ROWS]
+)
+def test_figures_are_as_near_as_recorded(load, table, row):
+    found = measure(row.ranker(), load(table.dataset), table.cutoff, row.metric)
+    for outcome in compare(table, row, {(table.name, row.method): found}):
+        recorded = row.figures[outcome.metric].status
+        assert outcome.status == recorded, f"{outcome.metric} {outcome.ours}"
+
+
+RAN_ROWS = [(table, row) for table, row in ROWS if row.settings["class"] == "RAN"][:3]
+
+
+@pytest.mark.parametrize(("table", "row"), RAN_ROWS, ids=[table.dataset for table, _ in RAN_ROWS])
+def test_ran_by_conjugate_gradients(load, table, row):
+    found = measure(row.ranker(solver="cg"), load(table.dataset), table.cutoff)
+    for outcome in compare(table, row, {(table.name, row.method): found}):
+        assert outcome.status == row.figures[outcome.metric].status
+
+
+def test_ran_as_stated_is_above_the_printed_row_on_usps(load):
+    ((table, row),) = ((table, row) for table, row in RAN_ROWS if row.as_printed)
+    ours = measure(row.ranker(**row.as_printed), load(table.dataset), table.cutoff)
+    assert ours == pytest.approx((58.190, 72.7375), abs=1e-6)
+
+
+def test_all_tables_are_there():
+    assert [(table.name, table.cutoff, len(table.rows)) for table in TABLES] == [
+        ("Table 1", 10, 6),
+        ("Table 2", 15, 6),
+        ("Table 3", 50, 6),
+        ("Hidden table", 10, 6),
+    ]
+    assert sum(len(row.figures) for _, row in ROWS) == 48
+    methods = Counter(row.method for _, row in ROWS)
+    assert methods["RAN"] == methods["Euclidean Distance"] == 4
+    assert methods["LCDP"] == 1
+
+
+def test_printed_figures_are_in_proportion():
+    """Recall is precision times K over the class size, so a slip of the pen would show."""
+    sizes = {"yale": 11, "orl": 10, "usps": 40}
+    for table, row in ROWS:
+        precision, recall = (row.figures[metric].printed for metric in ("precision", "recall"))
+        assert precision * table.cutoff / sizes[table.dataset] == pytest.approx(recall, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("ours", "status"),
+    [
+        (47.42, "exact"),
+        (47.415, "exact"),  # rounded
+        (47.4299, "exact"),  # cut off
+        (47.4149, "within 0.1"),
+        (47.43, "within 0.1"),
+        (47.32, "within 0.1"),
+        (47.52, "within 0.1"),
+        (47.53, "differs"),
+        (47.31, "differs"),
+    ],
+)
+def test_status(ours, status):
+    assert status_of(47.42, ours) == status
+
+
+def test_file_is_read_and_none_is_understood(tmp_path):
+    path = tmp_path / "tables.toml"
+    path.write_text(SMALL)
+    (table,) = read_tables(path)
+    (row,) = table.rows
+    assert row.ranker().get_params()["scale"] is None
+    assert row.arguments() == {"class": "RAN", "n_neighbors": 5, "scale": None}
+    assert row.ranker(n_neighbors=7).n_neighbors == 7
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('class = "RAN"', 'class = "os.system"', "class is 'os.system', but must be one of"),
+        ('class = "RAN"', 'class = "__import__"', "class is '__import__'"),
+        ('status = "exact"', 'status = "good"', "status of RAN is 'good'"),
+        ('status = "exact"', 'status = "differs"', "no reason is given"),
+        ("n_neighbors = 5", "neighbors = 5", "RAN cannot be made from"),
+        ('dataset = "moons"', 'dataset = "suns"', "dataset is 'suns'"),
+        ("cutoff = 5", "", "lacks the key 'cutoff'"),
+        ("[[tables]]", "[[tables", "is not TOML"),
+    ],
+)
+def test_wrong_files_are_refused(tmp_path, old, new, message):
+    path = tmp_path / "tables.toml"
+    assert old in SMALL
+    path.write_text(SMALL.replace(old, new))
+    with pytest.raises(InputError, match=message):
+        read_tables(path)
+
+
+def test_only_classes_of_the_library_can_be_named():
+    assert all(made.__module__.startswith("rankfold.rankers") for made in CLASSES.values())
+    text = files("rankfold.paper").joinpath("tables.toml").read_text(encoding="utf-8")
+    for table in tomllib.loads(text)["tables"]:
+        assert {row["class"] for row in table["rows"]} <= set(CLASSES)

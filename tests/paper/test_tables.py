@@ -117,6 +117,11 @@ def test_file_is_read_and_none_is_understood(tmp_path):
         ('dataset = "moons"', 'dataset = "suns"', "dataset is 'suns'"),
         ("cutoff = 5", "", "lacks the key 'cutoff'"),
         ("[[tables]]", "[[tables", "is not TOML"),
+        ("cutoff = 5", 'cutoff = "five"', "cutoff is 'five'"),
+        ("printed = 100.0", 'printed = "100,0"', "figure of RAN is '100,0'"),
+        ('printed = 2.5, status = "exact"', "printed = 2.5", "lacks the key 'status'"),
+        ('recall = { printed = 2.5, status = "exact" }', "recall = 2.5", "is not laid out"),
+        (SMALL, "tables = 3", "is not laid out"),
     ],
 )
 def test_wrong_files_are_refused(tmp_path, old, new, message):

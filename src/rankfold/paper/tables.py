@@ -9,7 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal
 
-from rankfold.check import InputError, check_choice
+from rankfold.check import InputError, check_choice, check_count, check_positive
 from rankfold.datasets import DATASETS
 from rankfold.rankers import (
     RAN,
@@ -147,8 +147,13 @@ def read_tables(path: Path | None = None) -> tuple[Table, ...]:
         return tuple(_table(table) for table in content["tables"])
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{source.name} is not TOML: {error}.") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{source.name} is not text in UTF-8: {error}.") from error
     except KeyError as error:
         raise InputError(f"{source.name} lacks the key {error}.") from error
+    # Where a list or a table of TOML is expected and there is another value.
+    except (TypeError, AttributeError) as error:
+        raise InputError(f"{source.name} is not laid out as tables and rows: {error}.") from error
 
 
 def _table(content: dict[str, Any]) -> Table:
@@ -158,8 +163,8 @@ def _table(content: dict[str, Any]) -> Table:
         content["name"],
         content["title"],
         content["dataset"],
-        content["cutoff"],
-        content["sigma"],
+        check_count(content["cutoff"], "cutoff"),
+        check_positive(content["sigma"], "sigma"),
         rows,
         content.get("remark", ""),
     )
@@ -167,9 +172,7 @@ def _table(content: dict[str, Any]) -> Table:
 
 def _row(content: dict[str, Any]) -> Row:
     method = content["method"]
-    figures = {metric: Figure(**content[metric]) for metric in METRICS}
-    for figure in figures.values():
-        check_choice(figure.status, f"status of {method}", STATUSES)
+    figures = {metric: _figure(content[metric], method) for metric in METRICS}
     reason = content.get("reason", "")
     if not reason and any(figure.status == "differs" for figure in figures.values()):
         raise InputError(f"a figure of {method} differs, but no reason is given.")
@@ -187,6 +190,11 @@ def _row(content: dict[str, Any]) -> Row:
     )
     row.ranker(**row.as_printed)
     return row
+
+
+def _figure(content: dict[str, Any], method: str) -> Figure:
+    check_choice(content["status"], f"status of {method}", STATUSES)
+    return Figure(check_positive(content["printed"], f"figure of {method}"), content["status"])
 
 
 def _make(settings: Mapping[str, Any]) -> Any:

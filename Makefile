@@ -25,7 +25,7 @@ $(INSTALLED): pyproject.toml
 demo: install
 	$(BIN)/rankfold demo --out out
 
-# Needs the data files, in the folder that RANKFOLD_DATA names.
+# Takes the data files from the folder that RANKFOLD_DATA names, or downloads them.
 reproduce: install
 	$(BIN)/rankfold reproduce --out out/paper
 

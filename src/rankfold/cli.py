@@ -130,7 +130,7 @@ def evaluate(
 @click.option(
     "--folder",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Folder of the data files; else that of RANKFOLD_DATA.",
+    help="Folder of the data files; else that of RANKFOLD_DATA, the cache, or a download.",
 )
 @click.option(
     "--tables",
@@ -149,9 +149,11 @@ def reproduce(
     with clear_errors(), interruptible("Stopped: every file is complete, or as it was."):
         from rich.console import Console
 
+        from rankfold.files import check_folder
         from rankfold.paper.report import to_json
         from rankfold.paper.reproduce import print_tables, reproduce, write_report
 
+        check_folder(out)
         found = reproduce(_words(only), folder, tables, jobs)
         files = write_report(found, out)
     if form == "json":

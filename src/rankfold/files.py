@@ -6,6 +6,24 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryFile
+
+from rankfold.check import InputError
+
+
+def check_folder(folder: Path) -> None:
+    """Require that files can be written into a folder, or that it can be made; make nothing.
+
+    Long work asks this first, so that it is not lost in the end.
+    """
+    nearest = next(place for place in (folder, *folder.parents) if place.exists())
+    try:
+        with TemporaryFile(dir=nearest):
+            pass
+    except OSError as error:
+        raise InputError(
+            f"nothing can be written into {str(folder)!r} ({error.strerror}); name another folder."
+        ) from error
 
 
 @contextmanager

@@ -69,7 +69,8 @@ def test_failures_say_what_to_do_and_leave_nothing(
         f"yale_diff.mat was not found: it is not in {str(tmp_path)!r}, the folder of "
         f"RANKFOLD_DATA; it is not whole in the cache {str(cache)!r}, and its download failed: "
         f"{source.url} {reason}. Put yale_diff.mat (it holds the arrays Diff (165 x 165) and "
-        "labels (165 labels)) into that folder, or pass its folder as folder=..."
+        "labels (165 labels)) into that folder, or pass its folder as folder=..., "
+        "--folder on the command line."
     )
     assert len(source.requests) == n_requests
     assert left_in(cache) == []

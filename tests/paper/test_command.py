@@ -41,7 +41,7 @@ def quick():
 
 @pytest.fixture(scope="module")
 def yale(quick, folder, tmp_path_factory):
-    """A run on YALE alone, where two rows have been given another status."""
+    """A run on the first table alone, where one printed figure has been changed."""
     text = files("rankfold.paper").joinpath("tables.toml").read_text(encoding="utf-8")
     start = text.index('name = "Table 2"')
     one = text[: text.rindex("[[tables]]\n", 0, start)]
@@ -133,6 +133,15 @@ def test_bad_words(tmp_path, words, status, message):
     assert not (tmp_path / "out").exists()
 
 
+def test_a_folder_that_cannot_be_written_is_refused_before_anything_runs(tmp_path):
+    (tmp_path / "file").write_text("not a folder")
+    # Not even root can write into the second.
+    for out in (tmp_path / "file" / "out", "/proc/out"):
+        result = call("--only", "cats", "--out", out)
+        assert result.exit_code == 1
+        assert f"nothing can be written into {str(out)!r}" in result.stderr
+
+
 def test_interrupt_leaves_nothing_half_written(folder, tmp_path):
     timer = Timer(2.0, _thread.interrupt_main)
     timer.start()
@@ -143,7 +152,7 @@ def test_interrupt_leaves_nothing_half_written(folder, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-def test_failure_while_writing_leaves_the_old_file(tmp_path):
+def test_failure_while_writing_leaves_every_file_whole(tmp_path):
     out = tmp_path / "out"
     out.mkdir()
     (out / "moons.png").write_text("old")
@@ -152,4 +161,5 @@ def test_failure_while_writing_leaves_the_old_file(tmp_path):
     assert result.exit_code == 1
     assert "Traceback" not in result.output
     assert not [path for path in out.iterdir() if path.name.endswith(".partial")]
+    assert (out / "moons.png").read_bytes().startswith(b"\x89PNG")
     assert (out / "report.html").is_dir()

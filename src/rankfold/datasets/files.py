@@ -139,7 +139,8 @@ def _not_found(name: str, own: str | None, missing: str) -> FileNotFoundError:
         sought, remedy = f"it is not in {own!r}, the folder of {FOLDER_VARIABLE}", "that folder"
     return FileNotFoundError(
         f"{name} was not found: {sought}; {missing}. Put {name} (it holds "
-        f"{FILES[name].content}) into {remedy}, or pass its folder as folder=..."
+        f"{FILES[name].content}) into {remedy}, or pass its folder as folder=..., "
+        "--folder on the command line."
     )
 
 

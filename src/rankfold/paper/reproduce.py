@@ -80,7 +80,7 @@ def reproduce(
     only : sequence of str
         Data sets to keep to; all by default.
     folder : Path, optional
-        Where the data files are; else the folder named by RANKFOLD_DATA.
+        Where the data files are; else they are sought as `rankfold.datasets.load` does.
     tables : Path, optional
         Another file of printed figures.
     n_jobs : int, optional

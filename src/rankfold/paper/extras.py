@@ -42,7 +42,7 @@ OTHERS = {"coil20": 240, "umist": 240, "digits": 240}
 def diagonal_work(tables: Sequence[Table], datasets: Datasets) -> Pieces:
     """Return the baselines with and without self-affinity: as printed, and run for long."""
     pieces: Pieces = {}
-    for table, row in _baselines(tables):
+    for table, row in baselines(tables):
         arguments = (datasets[table.dataset], table.cutoff, row.metric)
         bare = row.ranker().set_params(graph__self_affinity=False)
         pieces["diagonal", table.name, row.method, "off"] = partial(measure, bare, *arguments)
@@ -61,7 +61,7 @@ def diagonal_section(tables: Sequence[Table], results: Results) -> Section | Non
     grids = []
     for table in tables:
         rows = []
-        for _, row in _baselines([table]):
+        for _, row in baselines([table]):
             kept = results[table.name, row.method].precision
             bare = results["diagonal", table.name, row.method, "off"].precision
             rows.append((f"{row.method}, as in {table.name}", kept, bare))
@@ -178,6 +178,6 @@ def others_section(results: Results) -> Section | None:
     return Section(title, (text,), grids=(Grid(header, cells),)) if names else None
 
 
-def _baselines(tables: Sequence[Table]) -> list[tuple[Table, Row]]:
+def baselines(tables: Sequence[Table]) -> list[tuple[Table, Row]]:
     """Return the rows of methods that run on a Gaussian graph."""
     return [(table, row) for table in tables for row in table.rows if "graph" in row.settings]

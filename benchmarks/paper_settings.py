@@ -47,7 +47,7 @@ class Table:
 
     @property
     def graph(self):
-        """The kernel exp(-2 sigma^2 d) between all points, with self-affinity."""
+        """The kernel exp(-2 sigma^2 d^2) between all points, with self-affinity."""
         return GaussianGraph(1 / (2 * self.sigma), n_neighbors=None, self_affinity=True)
 
 

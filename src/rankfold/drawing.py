@@ -81,7 +81,5 @@ def png_bytes(figure: Figure) -> bytes:
 
 def save_png(figure: Figure, path: Path) -> None:
     """Write the figure as PNG, completely or not at all."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-
     with replacing(path) as partial:
-        FigureCanvasAgg(figure).print_png(partial)  # type: ignore[no-untyped-call]
+        partial.write_bytes(png_bytes(figure))

@@ -17,15 +17,6 @@ NEARBY = Path(__file__).resolve().parents[3] / "shared" / "data"
 
 
 @pytest.fixture(scope="session")
-def data_folder():
-    """Return the folder of the real files, where they are to be had."""
-    folder = Path(os.environ.get("RANKFOLD_DATA") or NEARBY)
-    if not folder.is_dir():
-        pytest.skip("RANKFOLD_DATA is not set and ../shared/data is absent")
-    return folder
-
-
-@pytest.fixture(scope="session")
 def content(tmp_path_factory):
     """Return the bytes of a file of distances: the real one, or a small one of its layout."""
     real = Path(os.environ.get("RANKFOLD_DATA") or NEARBY) / "yale_diff.mat"

@@ -14,8 +14,8 @@ from rankfold.datasets.reading import read_points
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_the_recorded_bytes_are_those_of_the_files(data_folder, name):
-    path = data_folder / name
+def test_the_recorded_bytes_are_those_of_the_files(folder, name):
+    path = folder / name
     if not path.is_file():
         pytest.skip(f"{name} is not in the folder of the data")
     assert hashlib.sha256(path.read_bytes()).hexdigest() == FILES[name].sha256
@@ -42,8 +42,8 @@ def test_the_page_names_file_source_and_bytes(name):
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_shapes_are_those_of_the_files(data_folder, name):
-    points, labels = read_points(locate(name, data_folder), FILES[name])
+def test_shapes_are_those_of_the_files(folder, name):
+    points, labels = read_points(locate(name, folder), FILES[name])
     assert points.shape == FILES[name].shape
     assert labels.shape == points.shape[:1]
 

@@ -38,13 +38,7 @@ class Measured(NamedTuple):
     recall: float
 
 
-def measure(
-    ranker: Ranker,
-    dataset: Dataset,
-    cutoff: int,
-    metric: str | None = None,
-    queries: int | None = None,
-) -> Measured:
+def measure(ranker: Ranker, dataset: Dataset, cutoff: int, metric: str | None = None) -> Measured:
     """Measure as the paper does: every point a query, which counts as found and as relevant.
 
     Parameters
@@ -54,12 +48,10 @@ def measure(
     cutoff : int
     metric : str, optional
         Instead of that of the data set.
-    queries : int, optional
-        Draw so many at random instead of taking all.
     """
     names = (f"precision@{cutoff}", f"recall@{cutoff}")
     data = replace(dataset, metric=metric or dataset.metric)
-    found = evaluate({"it": ranker}, data, names, queries=queries, include_query=True)
+    found = evaluate({"it": ranker}, data, names, include_query=True)
     if not found.complete:
         raise KeyboardInterrupt
     return Measured(*(100 * found.mean("it", name) for name in names))

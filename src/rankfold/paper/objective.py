@@ -39,7 +39,7 @@ def section(results: Results) -> Section | None:
     values = results["objective",].objective
     halves = [step / 2 + 0.5 for step in range(len(values))]
     above = [value - values[-1] for value in values]
-    rises = sum(after > before for before, after in pairwise(values))
+    rises = sum(after - before > ROUNDING * values[0] for before, after in pairwise(values))
     # What is left at the end is rounding, which has no logarithm.
     n_shown = sum(value > ROUNDING * values[0] for value in above)
     halves, above = halves[:n_shown], above[:n_shown]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from io import BytesIO
 from typing import TYPE_CHECKING
 
@@ -55,4 +55,4 @@ class Section:
     title: str
     paragraphs: tuple[str, ...] = ()
     pictures: tuple[Picture, ...] = ()
-    grids: tuple[Grid, ...] = field(default=())
+    grids: tuple[Grid, ...] = ()

@@ -74,7 +74,7 @@ WALKS = {
     "walk to 5": {"transition": "walk", "n_neighbors": 5},
     "walk to 10": {"transition": "walk", "n_neighbors": 10},
 }
-TRANSDUCTION_STEPS = (10, 100, 1000, 5000)
+TRANSDUCTION_STEPS = (10, 100, 300, 1000, 5000)
 SMOOTHNESS = [digit * 10.0**power for power in (-1, 0, 1, 2) for digit in range(1, 10)]
 RESTARTS = [(1.0, 0.0), (1.0, 1.0), (0.85, 0.15)]
 

@@ -4,18 +4,19 @@ Every start, transition, update and reading that `Diffusion` knows is tried on t
 graphs, step by step, and compared with the rows for SD, PPR, Manifold Ranking, GT and LCDP.
 Many settings meet a single table by chance: how many is printed, and settings are chosen for
 all tables together. Then the library's own classes are measured with what was found, graph
-transduction and RAN among them. Needs the folder RANKFOLD_DATA.
+transduction and RAN among them.
 """
 
-import os
 from dataclasses import dataclass
 from itertools import pairwise, product
 
 import numpy as np
+from rich.console import Console
 from rich.progress import track
 from scipy.spatial.distance import cdist
 
 from rankfold import RAN, Euclidean, ExactEngine, GaussianGraph, GraphTransduction, datasets
+from rankfold.paper.tables import read_tables
 from rankfold.rankers import Diffusion
 from rankfold.rankers.transition import random_walk, strongest, symmetric_walk
 
@@ -51,21 +52,28 @@ class Table:
         return GaussianGraph(1 / (2 * self.sigma), n_neighbors=None, self_affinity=True)
 
 
+STATED = {
+    "Table 1": (5, 90.0),
+    "Table 2": (5, 0.1),
+    "Table 3": (10, 1.0),
+    "Hidden table": (5, 90.0),
+}
+"""k and lambda of RAN as the paper states them; the hidden table states no lambda."""
+
+SHORT = {"Euclidean Distance": "Euclidean", "Manifold Ranking": "MR"}
+
+
 def tables():
-    return [
-        Table("YALE", "yale", 0.021, 10, 5, 90.0, {
-            "Euclidean": (66.61, 60.55), "SD": (69.03, 62.75), "PPR": (69.03, 62.75),
-            "MR": (68.85, 62.59), "GT": (68.91, 62.65), "RAN": (72.00, 65.45)}),
-        Table("ORL", "orl", 20.0, 15, 5, 0.1, {
-            "Euclidean": (41.56, 62.35), "SD": (46.87, 70.30), "PPR": (47.15, 70.73),
-            "MR": (47.35, 71.02), "GT": (48.97, 73.45), "RAN": (49.02, 73.53)}),
-        Table("USPS", "usps", 0.8, 50, 10, 1.0, {
-            "Euclidean": (45.53, 56.91), "SD": (47.42, 59.27), "PPR": (47.39, 59.24),
-            "MR": (47.42, 59.28), "GT": (46.18, 57.72), "RAN": (56.19, 70.23)}),
-        Table("YALE, sigma 0.1", "yale", 0.1, 10, 5, 90.0, {
-            "Euclidean": (66.61, 60.55), "SD": (70.48, 64.08), "PPR": (70.48, 64.08),
-            "MR": (70.48, 64.08), "LCDP": (70.97, 64.52), "RAN": (71.94, 65.40)}),
-    ]  # fmt: skip
+    """Return the printed figures, as they stand in tables.toml."""
+    for table in read_tables():
+        printed = {
+            SHORT.get(row.method, row.method): tuple(
+                row.figures[metric].printed for metric in ("precision", "recall")
+            )
+            for row in table.rows
+        }
+        title = f"{table.dataset.upper()}, sigma {table.sigma:g}"
+        yield Table(title, table.dataset, table.sigma, table.cutoff, *STATED[table.name], printed)
 
 
 WALKS = {
@@ -130,7 +138,7 @@ def settled(overlaps):
 def search(table):
     """Return precisions by step, and the step where it settles, of every setting and reading."""
     results = {}
-    for setting in track(list(settings()), description=table.title):
+    for setting in track(list(settings()), description=table.title, console=Console(stderr=True)):
         steps = list(diffused(table.weights, setting))
         for read in ("row", "column"):
             lists = [answers(table, A if read == "row" else A.T) for A in steps]
@@ -222,8 +230,6 @@ def verify(table, steps):
 
 
 def main():
-    if not os.environ.get("RANKFOLD_DATA"):
-        raise SystemExit("set RANKFOLD_DATA to the folder with the data files")
     found = [(table, search(table)) for table in tables()]
     for method in ("SD", "PPR", "MR", "GT", "LCDP"):
         report(method, found)

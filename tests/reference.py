@@ -310,3 +310,66 @@ def diffusion(W, T, start, update, n_steps, alpha, restart):
         spread = {"left": T @ A, "right": A @ T, "both": T @ A @ T.T}[update]
         A = alpha * spread + restart * identity
     return A
+
+
+def refine(points, queries, candidates, own, k):
+    """The k nearest of each query's candidates by differences, and the farthest of them all."""
+    indices = np.full((len(queries), k), -1)
+    d = np.full((len(queries), k), np.inf)
+    farthest = np.zeros(len(queries))
+    for i, query in enumerate(queries.astype(float)):
+        measured = {j: ((points[j].astype(float) - query) ** 2).sum() for j in candidates[i]}
+        measured = {j: value if j >= 0 else np.inf for j, value in measured.items()}
+        farthest[i] = max(measured.values())
+        kept = [j for j in measured if j not in (-1, own[i])]
+        kept = sorted(kept, key=lambda j: (measured[j], j))[:k]
+        indices[i, : len(kept)] = kept
+        d[i, : len(kept)] = [measured[j] for j in kept]
+    return indices, d, farthest
+
+
+def push(A, b, x, level, relaxation):
+    """Relax rows in the order in which they come above the level; A has row sums of one or more.
+
+    Returns the values, the residual ``b - A x`` and the number of steps.
+    """
+    x, r, steps = x.copy(), b - A @ x, 0
+    queue = [i for i in range(len(b)) if abs(r[i]) > level]
+    while queue:
+        i = queue.pop(0)
+        if abs(r[i]) <= level:
+            continue
+        step = relaxation * r[i] / A[i, i]
+        x[i] += step
+        r = r - A[:, i] * step
+        steps += 1
+        queue += [j for j in range(len(b)) if abs(r[j]) > level and j not in queue]
+    return x, r, steps
+
+
+def conjugate_gradients(A, b, x, n_steps):
+    """Take steps with the diagonal as preconditioner, for symmetric A."""
+    x = x.copy()
+    r = b - A @ x
+    z = r / np.diag(A)
+    p = z
+    for _ in range(n_steps):
+        length = (r @ z) / (p @ A @ p)
+        x = x + length * p
+        following = r - length * (A @ p)
+        next_z = following / np.diag(A)
+        p = next_z + (following @ next_z) / (r @ z) * p
+        r, z = following, next_z
+    return x
+
+
+def certain_top(A, b, x, top):
+    """Whether the best of x are those of ``A^-1 b``, from residuals alone."""
+    r = b - A @ x
+    above, below = max(r.max(), 0.0), max(-r.min(), 0.0)
+    c = np.diag(A)
+    high = x + (r + (c - 1) * above) / c
+    low = x + (r - (c - 1) * below) / c
+    best = np.argsort(-x, kind="stable")[:top]
+    others = np.setdiff1d(np.arange(len(x)), best)
+    return low[best].min() > max(high[others].max(initial=-np.inf), 0.0)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rankfold import datasets, metrics
     from rankfold.check import InputError
     from rankfold.evaluation import evaluate, tune
-    from rankfold.neighbors import ExactEngine
+    from rankfold.neighbors import ExactEngine, FaissEngine
     from rankfold.rankers import (
         RAN,
         RANKERS,
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "InputError": "rankfold.check",
     "ExactEngine": "rankfold.neighbors",
+    "FaissEngine": "rankfold.neighbors",
     "evaluate": "rankfold.evaluation",
     "tune": "rankfold.evaluation",
     "RAN": "rankfold.rankers",
@@ -61,6 +62,7 @@ __all__ = [
     "Dataset",
     "Euclidean",
     "ExactEngine",
+    "FaissEngine",
     "GaussianGraph",
     "GraphTransduction",
     "InputError",

@@ -110,12 +110,28 @@ def check_norms(vectors: FloatArray, name: str) -> None:
     )
 
 
-def check_directions(vectors: FloatArray, name: str) -> FloatArray:
-    """Require vectors that point somewhere, and scale them so that none is too long to square."""
+def check_single_precision(vectors: FloatArray, name: str, least: float = 0.0) -> None:
+    """Require values whose squares float32 can hold, and not all of them below ``least``."""
+    largest = float(np.abs(vectors).max(initial=0.0))
+    most = 1e18 / np.sqrt(max(1, vectors.shape[1]))
+    if largest > most or 0 < largest < least:
+        raise InputError(
+            f"{name} holds values up to {largest:.3g}, but squared distances in single precision "
+            f"need them between {least:g} and {most:.3g}; scale the data, for example with "
+            "sklearn.preprocessing.StandardScaler, or use ExactEngine."
+        )
+
+
+def check_directions(vectors: FloatArray, name: str, first: int = 0) -> FloatArray:
+    """Require vectors that point somewhere, and scale them so that none is too long to square.
+
+    ``first`` is the number of the first row, for the message.
+    """
     largest = np.abs(vectors).max(axis=1, initial=0.0)
     if not largest.all():
+        row = first + int(np.argmin(largest))
         raise InputError(
-            f"row {int(np.argmin(largest))} of {name} is all zeros, so metric='cosine' is not "
+            f"row {row} of {name} is all zeros, so metric='cosine' is not "
             "defined for it; remove such rows or use metric='euclidean'."
         )
     scaled: FloatArray = vectors.astype(np.float64) / largest[:, None]
@@ -245,7 +261,10 @@ def check_list(queries: Any) -> Iterable[Any]:
 def check_query(query: object, n_points: int, n_features: int) -> Query:
     """Turn whatever was asked into a Query of checked arrays."""
     if isinstance(query, Integral) and not isinstance(query, bool):
-        query = Query(ids=int(query))
+        row = int(query)
+        if 0 <= row < n_points:  # the usual case, and nothing else can be wrong
+            return Query(np.array([row], dtype=np.intp), np.empty((0, n_features)), np.ones(1))
+        query = Query(ids=row)
     if not isinstance(query, Query):
         raise InputError(
             f"a query is {query!r}, but must be a row number or a rankfold.Query; "

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 FloatArray = NDArray[np.floating[Any]]
-IntArray = NDArray[np.intp]
+IntArray = NDArray[np.signedinteger[Any]]
 BoolArray = NDArray[np.bool_]
 Weights: TypeAlias = Any
 """A sparse array, or a dense one where every pair of points has a weight."""
@@ -143,6 +143,9 @@ class Solution:
         Steps of the solver, or of a method that is defined by its steps; 0 for a direct one.
     converged : bool
         Whether the solver reached its tolerance; a method defined by its steps always does.
+    certified : bool
+        Whether it is proven that no point outside the answer scores higher than one in it. A
+        local solver stops as soon as this holds; until then it goes on to its tolerance.
     """
 
     scores: FloatArray
@@ -150,6 +153,7 @@ class Solution:
     bound: float
     n_iter: int
     converged: bool
+    certified: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,7 +195,8 @@ class Ranking:
     solution : Solution
         The scores of ``ids``, in their order, with their error bound.
     trace : Trace, optional
-        How graph and scores were learned; None for methods that learn neither.
+        How graph and scores were learned; None for methods that learn neither, and for a
+        single alternation that was solved locally.
     """
 
     ids: IntArray

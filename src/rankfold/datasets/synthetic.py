@@ -1,10 +1,11 @@
-"""The patterns of the paper's first two figures."""
+"""The patterns of the paper's first two figures, and curved sheets of any number of points."""
 
 from __future__ import annotations
 
 import numpy as np
 from sklearn.datasets import make_moons
 
+from rankfold.check import check_count
 from rankfold.types import Dataset
 
 
@@ -21,3 +22,39 @@ def rings(sizes: tuple[int, ...] = (60, 120, 180), noise: float = 0.05, seed: in
     angles = np.concatenate([np.arange(size) * 2 * np.pi / size for size in sizes])
     circles = (labels + 1)[:, None] * np.column_stack([np.cos(angles), np.sin(angles)])
     return Dataset("rings", circles + rng.normal(0, noise, circles.shape), labels)
+
+
+def sheets(
+    n_points: int,
+    n_sheets: int = 10,
+    dimension: int = 3,
+    ambient: int = 32,
+    noise: float = 0.02,
+    seed: int = 0,
+) -> Dataset:
+    """Return points on curved sheets of low dimension in a space of many, for large tests.
+
+    Sheet ``s`` is the image of a cube: ``x = c_s + sin(t F_s + p_s) + noise`` with ``t`` uniform
+    in ``[-1, 1]^dimension`` and a random centre, random frequencies and random phases. The
+    points come in random order, as float32, and are made one sheet at a time, so that memory
+    beyond the result stays that of the largest sheet. The label is the sheet.
+
+    Examples
+    --------
+    >>> sheets(1000, n_sheets=4).X.shape
+    (1000, 32)
+    """
+    check_count(n_sheets, "n_sheets")
+    rng = np.random.default_rng(seed)
+    labels = rng.permutation(np.arange(check_count(n_points, "n_points")) % n_sheets)
+    members = np.argsort(labels, kind="stable")
+    ends = np.cumsum(np.bincount(labels, minlength=n_sheets))
+    X = np.empty((n_points, ambient), dtype=np.float32)
+    for rows in np.split(members, ends[:-1]):
+        center = rng.normal(size=ambient)
+        frequencies = rng.normal(size=(dimension, ambient))
+        phases = rng.uniform(0, 2 * np.pi, size=ambient)
+        places = rng.uniform(-1, 1, size=(len(rows), dimension))
+        scatter = rng.normal(0, noise, size=(len(rows), ambient))
+        X[rows] = center + np.sin(places @ frequencies + phases) + scatter
+    return Dataset("sheets", X, labels)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import numpy as np
-from scipy.spatial.distance import cdist
 from sklearn.neighbors import NearestNeighbors
 
 from rankfold.check import (
@@ -17,7 +16,15 @@ from rankfold.check import (
     check_matrix,
     check_norms,
 )
-from rankfold.types import FloatArray, IntArray, Neighbors
+from rankfold.neighbors.measure import (
+    measure_all,
+    measured_row,
+    nearest_columns,
+    plain_sq_distances,
+    row_blocks,
+    stack,
+)
+from rankfold.types import NOBODY, FloatArray, IntArray, Neighbors, Query
 
 METRICS = ("euclidean", "cosine", "precomputed", "precomputed_sq")
 
@@ -74,21 +81,29 @@ class ExactEngine:
             norms = np.einsum("ij,ij->i", self._points, self._points, dtype=np.float64)
             self._largest_norm = float(np.sqrt(norms.max()))
 
-    def search(self, queries: FloatArray, k: int) -> Neighbors:
+    def search(self, vectors: FloatArray, k: int) -> Neighbors:
         """Find the ``k`` nearest points of the database for vectors from anywhere.
 
         Parameters
         ----------
-        queries : array, shape (n_queries, n_features)
+        vectors : array, shape (n_vectors, n_features)
             Vectors, or rows of distances to the database for a precomputed metric.
         k : int
             Length of the lists; filled up with -1 and inf beyond the database.
         """
-        return self._search(self._check(queries), k, None)
+        return self._search(self._check(vectors), k, None)
 
     def rows(self, ids: IntArray, k: int) -> Neighbors:
         """Find the ``k`` nearest neighbours of points of the database, themselves left out."""
         return self._search(self._points, k, ids)
+
+    def nearest(self, query: Query, k: int) -> Neighbors:
+        """Find the ``k`` points nearest to a checked query, its own points left out."""
+        total = plain_sq_distances(self, query)
+        total[query.ids] = np.inf
+        found = nearest_columns(total[None, :], k, None)
+        nobody = np.where(np.isinf(found.sq_distances), NOBODY, found.indices)
+        return Neighbors(nobody, found.sq_distances)
 
     def sq_distances(self, ids: IntArray, vectors: FloatArray) -> Iterator[FloatArray]:
         """Measure everything: one row of squared distances per id, then one per vector."""
@@ -108,10 +123,7 @@ class ExactEngine:
     def _row(self, query: FloatArray) -> FloatArray:
         if self._precomputed:
             return self._squared(query)
-        row = np.empty(self.n_points)
-        for block in self._blocks(self.n_points, self.n_features):
-            row[block] = cdist(query[None, :], self._points[block], "sqeuclidean")[0]
-        return row
+        return measured_row(self._points, query, self.block_bytes)
 
     def _squared(self, distances: FloatArray) -> FloatArray:
         distances = np.maximum(distances.astype(np.float64), 0.0)
@@ -129,10 +141,10 @@ class ExactEngine:
             search_block, row_size = self._search_vectors, found * self.n_features
         chosen = np.arange(len(queries)) if own is None else own
         blocks = []
-        for rows in self._blocks(len(chosen), row_size):
+        for rows in row_blocks(len(chosen), row_size, self.block_bytes):
             block_own = None if own is None else own[rows]
             blocks.append(search_block(queries[chosen[rows]], k, block_own))
-        return _stack(blocks, k)
+        return stack(blocks, k)
 
     def _prepare(self, vectors: FloatArray, name: str) -> FloatArray:
         if self.metric == "cosine":
@@ -141,28 +153,11 @@ class ExactEngine:
         check_norms(vectors, name)
         return np.ascontiguousarray(vectors)
 
-    def _blocks(self, n_rows: int, row_size: int) -> Iterator[slice]:
-        step = max(1, self.block_bytes // (8 * max(1, row_size)))
-        return (slice(start, start + step) for start in range(0, n_rows, step))
-
     def _search_distances(self, rows: FloatArray, k: int, own: IntArray | None) -> Neighbors:
-        return _nearest(self._squared(rows), k, own)
+        return nearest_columns(self._squared(rows), k, own)
 
     def _search_all(self, queries: FloatArray, k: int, own: IntArray | None) -> Neighbors:
-        """Measure every distance, in blocks of rows and of columns."""
-        found = []
-        columns = max(k + 1, int(np.sqrt(self.block_bytes / 8)))
-        for rows in self._blocks(len(queries), columns):
-            block_own = None if own is None else own[rows]
-            parts = []
-            for start in range(0, self.n_points, columns):
-                points = self._points[start : start + columns]
-                sq_distances = cdist(queries[rows], points, "sqeuclidean")
-                part = _nearest(sq_distances, k + 1, None)
-                shifted = np.where(part.indices < 0, part.indices, part.indices + start)
-                parts.append(Neighbors(shifted, part.sq_distances))
-            found.append(Neighbors.merge(parts, k, block_own))
-        return _stack(found, k)
+        return measure_all(self._points, queries, k, own, self.block_bytes)
 
     def _search_vectors(self, queries: FloatArray, k: int, own: IntArray | None) -> Neighbors:
         """Find candidates by matrix products, measure them exactly, certify the edge.
@@ -186,27 +181,3 @@ class ExactEngine:
             merged.indices[doubtful] = exact.indices
             merged.sq_distances[doubtful] = exact.sq_distances
         return merged
-
-
-def _stack(blocks: list[Neighbors], k: int) -> Neighbors:
-    if not blocks:
-        return Neighbors(np.empty((0, k), dtype=np.intp), np.empty((0, k)))
-    return Neighbors(
-        np.concatenate([block.indices for block in blocks]),
-        np.concatenate([block.sq_distances for block in blocks]),
-    )
-
-
-def _nearest(sq_distances: FloatArray, k: int, own: IntArray | None) -> Neighbors:
-    """Return the ``k`` smallest entries of every row, ties by column, without ``own``."""
-    n_rows, n_columns = sq_distances.shape
-    width = min(k + 1, n_columns)
-    edge = np.partition(sq_distances, width - 1, axis=1)[:, width - 1 : width]
-    rows, columns = np.nonzero(sq_distances <= edge)
-    values = sq_distances[rows, columns]
-    order = np.lexsort((columns, values, rows))
-    starts = np.searchsorted(rows, np.arange(n_rows))
-    place = np.arange(len(rows)) - starts[rows]
-    kept = place < width
-    chosen = order[kept].reshape(n_rows, width)
-    return Neighbors.merge([Neighbors(columns[chosen], values[chosen])], k, own)

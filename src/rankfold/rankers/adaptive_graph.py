@@ -8,10 +8,10 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
-from rankfold.graph import adaptive_weights, affinity_matrix, interpolating, symmetrize
-from rankfold.neighbors import ExactEngine
+from rankfold.graph import adaptive_weights, affinity_matrix, interpolating
+from rankfold.neighbors import Engine
 from rankfold.rankers.candidates import candidate_lists
-from rankfold.rankers.graph_step import closed_form_graph
+from rankfold.rankers.closed_form import ClosedForm
 from rankfold.types import FloatArray
 
 
@@ -41,13 +41,12 @@ class AdaptiveGraph(BaseEstimator):
     def __init__(self, n_neighbors: int | Literal["auto"] = "auto") -> None:
         self.n_neighbors = n_neighbors
 
-    def build(self, engine: ExactEngine) -> sparse.csr_array:
+    def build(self, engine: Engine) -> sparse.csr_array:
         """Return the symmetric weights of the points of the database."""
         lists, self.n_neighbors_ = candidate_lists(engine, self.n_neighbors, engine.n_points - 2)
-        graph = closed_form_graph(lists, self.n_neighbors_, engine.n_points, unit=1.0)
-        return symmetrize(graph.affinity)
+        return ClosedForm.of(lists, self.n_neighbors_).symmetric()
 
-    def attach(self, engine: ExactEngine, vectors: FloatArray) -> sparse.csr_array:
+    def attach(self, engine: Engine, vectors: FloatArray) -> sparse.csr_array:
         """Return ``(s_j / 2) d_{k+1} / d_j``: vectors choose neighbours, nobody chooses them."""
         lists = engine.search(vectors, self.n_neighbors_ + 1)
         weights, _, reach = adaptive_weights(lists.sq_distances, self.n_neighbors_)

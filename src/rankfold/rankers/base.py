@@ -5,19 +5,38 @@ from __future__ import annotations
 from abc import ABCMeta, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from rankfold.check import check_choice, check_flag, check_list, check_query, check_top
-from rankfold.neighbors import METRICS, ExactEngine
-from rankfold.rankers.ordering import order_points
+from rankfold.check import (
+    InputError,
+    check_choice,
+    check_count,
+    check_flag,
+    check_list,
+    check_query,
+    check_top,
+)
+from rankfold.neighbors import METRICS, Engine, choose_engine
+from rankfold.rankers.ordering import is_certain, order_points
+from rankfold.rankers.parallel import in_order
 from rankfold.types import FloatArray, IntArray, Query, Ranking, Solution, Trace
 
 BLOCK_BYTES = 2**24
 """Size of the scores that are held at once while many queries are answered."""
+
+MOST_QUERIES = 256
+"""Most queries that are answered at once, so that threads can share them."""
+
+
+def answers_locally(ranker: Any, top: int) -> bool:
+    """Return whether a ranker has a local solver, and it is the cheaper way to an answer."""
+    short = 4 * top <= ranker.engine_.n_points
+    return ranker._local is not None and (short or ranker.solver == "local")
 
 
 class Ranker(BaseEstimator, metaclass=ABCMeta):
@@ -33,17 +52,29 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
 
         Parameters
         ----------
-        X : array, shape (n_points, n_features) or (n_points, n_points)
+        X : array, shape (n_points, n_features) or (n_points, n_points), or Engine
             Vectors, or distances between all points for a precomputed metric. Not copied
-            where it can be helped: do not change it while the ranker is in use.
+            where it can be helped: do not change it while the ranker is in use. Or an
+            engine that holds the points already, such as `FaissEngine`.
         y : ignored
             Present for scikit-learn.
         """
         check_choice(self.metric, "metric", METRICS)
-        X = validate_data(self, X, dtype=[np.float64, np.float32])
-        self.engine_ = ExactEngine(X, self.metric)
+        self.engine_ = self._engine(X)
         self._fit()
         return self
+
+    def _engine(self, X: Any) -> Engine:
+        if not isinstance(X, Engine):
+            X = validate_data(self, X, dtype=[np.float64, np.float32])
+            return choose_engine(X, self.metric)
+        if X.metric != self.metric:
+            raise InputError(
+                f"the engine measures metric={X.metric!r}, but the ranker has "
+                f"metric={self.metric!r}; give both the same."
+            )
+        self.n_features_in_ = X.n_features
+        return X
 
     def rank(
         self,
@@ -70,7 +101,10 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
         include_query : bool
             Whether the query's own points are part of the answer; they then come first.
         """
-        query = Query(ids, vectors, weights)
+        a_row = isinstance(ids, Integral) and not isinstance(ids, bool)
+        query = (
+            ids if a_row and vectors is None and weights is None else Query(ids, vectors, weights)
+        )
         return self.rank_many([query], top=top, include_query=include_query)[0]
 
     def rank_many(
@@ -79,14 +113,39 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
         *,
         top: int | None = None,
         include_query: bool = False,
+        n_jobs: int = 1,
+        progress: bool = False,
     ) -> list[Ranking]:
-        """Rank the database for many queries; each is a row number or a Query."""
-        return list(self._rankings(queries, top, include_query, traced=True))
+        """Rank the database for many queries.
+
+        Parameters
+        ----------
+        queries : iterable of int or Query
+            Row numbers of the database, or queries of any kind.
+        top, include_query
+            As for `rank`, for every query.
+        n_jobs : int
+            Threads that share the queries.
+        progress : bool
+            Whether to show a bar on stderr.
+
+        Returns
+        -------
+        rankings : list of Ranking
+            In the order of the queries.
+        """
+        answers = self._rankings(queries, top, include_query, True, n_jobs, progress)
+        return list(answers)
 
     def rank_all(
-        self, *, top: int | None = None, include_query: bool = False
+        self,
+        *,
+        top: int | None = None,
+        include_query: bool = False,
+        n_jobs: int = 1,
+        progress: bool = False,
     ) -> tuple[IntArray, FloatArray]:
-        """Rank the database for each of its points.
+        """Rank the database for each of its points; parameters are those of `rank_many`.
 
         Returns
         -------
@@ -102,7 +161,7 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
             length = min(length, n_points - 1)
         indices = np.empty((n_points, length), dtype=np.intp)
         scores = np.empty((n_points, length))
-        rankings = self._rankings(range(n_points), top, include_query, traced=False)
+        rankings = self._rankings(range(n_points), top, include_query, False, n_jobs, progress)
         for row, ranking in enumerate(rankings):
             indices[row], scores[row] = ranking.ids, ranking.scores
         return indices, scores
@@ -118,30 +177,52 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
         """Score every point of the database for each of the checked queries."""
 
     def _rankings(
-        self, queries: Iterable[Query | int], top: int | None, include_query: bool, traced: bool
+        self,
+        queries: Iterable[Query | int],
+        top: int | None,
+        include_query: bool,
+        traced: bool,
+        n_jobs: int,
+        progress: bool,
     ) -> Iterator[Ranking]:
-        check_is_fitted(self)
+        if not hasattr(self, "engine_"):  # scikit-learn's own check takes as long as a query
+            check_is_fitted(self)
         n_points, n_features = self.engine_.n_points, self.engine_.n_features
         length = check_top(top, n_points)
         check_flag(include_query, "include_query")
+        check_count(n_jobs, "n_jobs")
+        check_flag(progress, "progress")
         checked = [check_query(query, n_points, n_features) for query in check_list(queries)]
-        step = max(1, BLOCK_BYTES // (8 * n_points))
-        for start in range(0, len(checked), step):
-            block = checked[start : start + step]
-            for query, (solution, trace) in zip(block, self._score(block, traced), strict=True):
-                yield self._ranking(query, solution, trace, length, include_query)
+        share = max(1, -(-len(checked) // n_jobs))
+        step = min(MOST_QUERIES, share, max(1, BLOCK_BYTES // (8 * self._width(length))))
+        blocks = [checked[start : start + step] for start in range(0, len(checked), step)]
+
+        def answer(block: Sequence[Query]) -> list[Ranking]:
+            return list(self._answers(block, length, include_query, traced))
+
+        for rankings in in_order(answer, blocks, n_jobs, progress):
+            yield from rankings
+
+    def _width(self, top: int) -> int:
+        """Return how many scores a query needs at once."""
+        return self.engine_.n_points
+
+    def _answers(
+        self, queries: Sequence[Query], top: int, include_query: bool, traced: bool
+    ) -> Iterator[Ranking]:
+        """Answer checked queries: by scoring all points, unless a method knows better."""
+        for query, (solution, trace) in zip(queries, self._score(queries, traced), strict=True):
+            yield self._ranking(query, solution, trace, top, include_query)
 
     def _ranking(
-        self,
-        query: Query,
-        solution: Solution,
-        trace: Trace | None,
-        top: int | None,
-        include_query: bool,
+        self, query: Query, solution: Solution, trace: Trace | None, top: int, include_query: bool
     ) -> Ranking:
-        length = check_top(top, self.engine_.n_points)
-        ids = order_points(self.engine_, query, solution.scores, length, include_query)
-        return Ranking(ids, replace(solution, scores=solution.scores[ids]), trace)
+        """Order the scores of all points."""
+        ids = order_points(self.engine_, query, solution.scores, top, include_query)
+        certain = is_certain(solution, query, ids)
+        return Ranking(
+            ids, replace(solution, scores=solution.scores[ids], certified=certain), trace
+        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -8,13 +8,13 @@ from typing import Literal
 import numpy as np
 
 from rankfold.check import check_count
-from rankfold.neighbors import ExactEngine, choose_n_neighbors
+from rankfold.neighbors import Engine, choose_n_neighbors
 from rankfold.neighbors.dimension import DIFFUSE_NEIGHBORS, DIMENSION_NEIGHBORS
 from rankfold.types import Neighbors
 
 
 def candidate_lists(
-    engine: ExactEngine, n_neighbors: int | Literal["auto"], most: int
+    engine: Engine, n_neighbors: int | Literal["auto"], most: int
 ) -> tuple[Neighbors, int]:
     """Return neighbour lists of the database and the number of neighbours to use.
 

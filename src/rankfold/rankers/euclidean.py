@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from rankfold.neighbors import plain_sq_distances
 from rankfold.rankers.base import Ranker
-from rankfold.rankers.ordering import plain_sq_distances
 from rankfold.types import Query, Solution, Trace
 
 

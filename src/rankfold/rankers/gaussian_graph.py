@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 
 from rankfold.check import InputError, check_flag, check_positive
 from rankfold.graph import affinity_matrix, gaussian_weights, interpolating
-from rankfold.neighbors import ExactEngine
+from rankfold.neighbors import Engine
 from rankfold.rankers.candidates import candidate_lists
 from rankfold.types import NOBODY, FloatArray, IntArray, Neighbors, Weights
 
@@ -63,7 +63,7 @@ class GaussianGraph(BaseEstimator):
         self.n_neighbors = n_neighbors
         self.self_affinity = self_affinity
 
-    def build(self, engine: ExactEngine) -> Weights:
+    def build(self, engine: Engine) -> Weights:
         """Return the symmetric weights of the points of the database."""
         if self.bandwidth != "self-tuning":
             check_positive(self.bandwidth, "bandwidth")
@@ -87,7 +87,7 @@ class GaussianGraph(BaseEstimator):
             weights = weights + sparse.eye_array(engine.n_points, format="csr")
         return weights.maximum(weights.T).tocsr()
 
-    def attach(self, engine: ExactEngine, vectors: FloatArray) -> Weights:
+    def attach(self, engine: Engine, vectors: FloatArray) -> Weights:
         """Return ``exp(-x) / x`` with ``x = d_ij / (sigma_i sigma_j)``."""
         ids = np.empty(0, dtype=np.intp)
         width = SCALE_NEIGHBOR if self.n_neighbors is None else self.n_neighbors_
@@ -103,7 +103,7 @@ class GaussianGraph(BaseEstimator):
 
     def _dense(
         self,
-        engine: ExactEngine,
+        engine: Engine,
         ids: IntArray,
         vectors: FloatArray,
         scales: FloatArray,
@@ -116,7 +116,7 @@ class GaussianGraph(BaseEstimator):
 
     def _sparse(
         self,
-        engine: ExactEngine,
+        engine: Engine,
         lists: Neighbors,
         scales: FloatArray,
         weigh: Callable[[FloatArray], FloatArray],
@@ -127,7 +127,7 @@ class GaussianGraph(BaseEstimator):
         return affinity_matrix(nearest.indices, weights, engine.n_points)
 
     def _scales(
-        self, engine: ExactEngine, lists: Neighbors, ids: IntArray, vectors: FloatArray
+        self, engine: Engine, lists: Neighbors, ids: IntArray, vectors: FloatArray
     ) -> FloatArray:
         """Return ``sigma_i`` of points or of vectors, so that ``x = d_ij / (sigma_i sigma_j)``."""
         if self.bandwidth != "self-tuning":

@@ -8,8 +8,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from rankfold.graph import adaptive_weights, affinity_matrix, projected_weights
-from rankfold.neighbors import ExactEngine
+from rankfold.graph import adaptive_weights, projected_weights
+from rankfold.neighbors import Engine
 from rankfold.types import FloatArray, IntArray, Neighbors
 
 BLOCK_BYTES = 2**24
@@ -35,7 +35,7 @@ class CandidateLists:
     Row ``n_points + j`` belongs to the j-th unseen vector.
     """
 
-    engine: ExactEngine
+    engine: Engine
     stored: Neighbors
     vectors: FloatArray
     unseen: Neighbors
@@ -83,8 +83,8 @@ class GraphStep:
     gamma: Literal["own", "shared"]
     candidates: Literal["all", "local"]
 
-    def __call__(self, lists: CandidateLists, scores: FloatArray) -> Graph:
-        """Learn the graph for fixed scores, without ever looking at all pairs.
+    def __call__(self, lists: CandidateLists, scores: FloatArray, points: IntArray) -> Graph:
+        """Learn the rows of ascending points for fixed scores, without looking at all pairs.
 
         The lifted distance ``d_ij = d^x_ij / unit + lambda (f_i - f_j)^2`` is never below
         ``d^x_ij / unit``. A list of the nearest in x therefore holds everything the row needs as
@@ -95,15 +95,15 @@ class GraphStep:
         if self.candidates == "local":
             width = self.n_neighbors + (self.gamma == "own")
         cost, weights, rows, columns = 0.0, [], [], []
-        waiting = [(np.arange(len(scores)), width)]
+        waiting = [(np.arange(len(points)), width)]
         while waiting:
             pending, width = waiting.pop()
             most = max(1, BLOCK_BYTES // (8 * width))
             if len(pending) > most:
                 waiting += [(pending[most:], width), (pending[:most], width)]
                 continue
-            neighbors = lists.rows(pending, width)
-            lifted, indices, plain = self._lift(neighbors, pending, scores)
+            neighbors = lists.rows(points[pending], width)
+            lifted, indices, plain = self._lift(neighbors, points[pending], scores)
             found, end = self._weights(lifted)
             certain = end <= neighbors.sq_distances[:, -1] / self.unit
             if self.candidates == "local":
@@ -117,7 +117,7 @@ class GraphStep:
                 # One more than there are points: the list then ends in inf, and is certain.
                 waiting.append((pending[~certain], min(2 * width, lists.engine.n_points + 1)))
         entries = (np.concatenate(rows), np.concatenate(columns))
-        shape = (len(scores), lists.engine.n_points)
+        shape = (len(points), lists.engine.n_points)
         return Graph(sparse.csr_array((np.concatenate(weights), entries), shape=shape), cost)
 
     def _lift(
@@ -125,7 +125,7 @@ class GraphStep:
     ) -> tuple[FloatArray, IntArray, FloatArray]:
         """Return lifted distances in ascending order, with indices and plain distances."""
         gaps = scores[rows][:, None] - scores[neighbors.indices]
-        lifted = neighbors.sq_distances / self.unit + self.smoothness * gaps**2
+        lifted = neighbors.sq_distances.astype(np.float64) / self.unit + self.smoothness * gaps**2
         order = np.lexsort((neighbors.indices, lifted), axis=-1)
         return (
             np.take_along_axis(lifted, order, 1),
@@ -138,13 +138,3 @@ class GraphStep:
             return projected_weights(lifted, self.shared_gamma)
         weights, _, end = adaptive_weights(lifted, self.n_neighbors)
         return weights, end
-
-
-def closed_form_graph(neighbors: Neighbors, n_neighbors: int, n_points: int, unit: float) -> Graph:
-    """Return the first graph: the closed form at scores zero."""
-    weights, _, _ = adaptive_weights(neighbors.sq_distances, n_neighbors)
-    indices = neighbors.indices[:, :n_neighbors]
-    used = weights[:, : indices.shape[1]]
-    distances = np.where(used > 0, neighbors.sq_distances[:, :n_neighbors], 0.0)
-    cost = float(np.sum(used * distances)) / unit
-    return Graph(affinity_matrix(indices, used, n_points), cost)

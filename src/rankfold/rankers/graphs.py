@@ -7,7 +7,7 @@ from typing import Protocol
 from sklearn.base import clone
 
 from rankfold.check import InputError
-from rankfold.neighbors import ExactEngine
+from rankfold.neighbors import Engine
 from rankfold.rankers.adaptive_graph import AdaptiveGraph
 from rankfold.rankers.gaussian_graph import GaussianGraph
 from rankfold.types import FloatArray, Weights
@@ -16,10 +16,10 @@ from rankfold.types import FloatArray, Weights
 class GraphRecipe(Protocol):
     """Says which points are joined, and how strongly."""
 
-    def build(self, engine: ExactEngine) -> Weights:
+    def build(self, engine: Engine) -> Weights:
         """Return the symmetric weights W of the points of the database."""
 
-    def attach(self, engine: ExactEngine, vectors: FloatArray) -> Weights:
+    def attach(self, engine: Engine, vectors: FloatArray) -> Weights:
         """Return weights of unseen vectors to the points, one row for each.
 
         They are those of a row of its own in W, divided by the relative squared distance, so

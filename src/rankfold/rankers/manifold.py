@@ -7,7 +7,8 @@ from typing import Literal
 
 from rankfold.check import check_choice, check_count, check_positive, check_share
 from rankfold.rankers.graphs import GraphRecipe
-from rankfold.rankers.restart import RestartSystem, certified
+from rankfold.rankers.local_restart import LocalRestart
+from rankfold.rankers.restart import RestartSystem, certified, choose_solver
 from rankfold.rankers.seeded import SeededRanker
 from rankfold.solvers import SOLVERS
 from rankfold.types import FloatArray, Solution
@@ -21,7 +22,11 @@ class ManifoldRanking(SeededRanker):
         f = (1 - alpha) (I - alpha S)^-1 y.
 
     S is symmetric with eigenvalues between -1 and 1, so the largest error of any f is at most
-    ``||r||_2 / (1 - alpha)`` for its residual r; ``ranking.solution.bound`` says how much.
+    ``||r||_2 / (1 - alpha)`` for its residual r; ``ranking.solution.bound`` says how much. A
+    local solve has a bound of its own: ``f = D^1/2 x`` turns the system into ``(D - alpha W) x =
+    (1 - alpha) D^1/2 y``, an M-matrix whose rows sum to ``(1 - alpha) d_i``, so the error of
+    ``x`` is at most the largest ``|r_i| / ((1 - alpha) d_i)``, and that of ``f_i`` at most
+    ``d_i^1/2`` times it.
 
     Parameters
     ----------
@@ -29,13 +34,15 @@ class ManifoldRanking(SeededRanker):
         Weight of the graph term, between 0 and 1.
     metric : {"euclidean", "cosine", "precomputed", "precomputed_sq"}
     graph : {"adaptive", "gaussian"} or a graph
-    solver : {"auto", "direct", "cg", "iteration"}
-        The closed form by one factorisation for all queries ("auto" up to 5,000 points) or by
-        conjugate gradients ("auto" beyond), or the paper's iteration.
+    solver : {"auto", "direct", "cg", "local", "iteration"}
+        The closed form by one factorisation for all queries ("auto" up to 5,000 points), by
+        conjugate gradients, or only where a query reaches ("auto" beyond, for up to a quarter
+        of the points); or the paper's iteration.
     max_iter : int
         Most steps of the iteration.
     tol : float
-        The iteration ends when no score is further than this from its limit.
+        The iteration ends when no score is further than this from its limit; so does a local
+        solve, unless the answer is certain before.
 
     Examples
     --------
@@ -52,7 +59,7 @@ class ManifoldRanking(SeededRanker):
         *,
         metric: str = "euclidean",
         graph: str | GraphRecipe = "adaptive",
-        solver: Literal["auto", "direct", "cg", "iteration"] = "auto",
+        solver: Literal["auto", "direct", "cg", "local", "iteration"] = "auto",
         max_iter: int = 10_000,
         tol: float = 1e-9,
     ) -> None:
@@ -70,9 +77,11 @@ class ManifoldRanking(SeededRanker):
         check_positive(self.tol, "tol")
 
     def _prepare(self) -> None:
-        self._system = RestartSystem(
-            self.weights_, self.alpha, self.solver, self.max_iter, self.tol
-        )
+        solver = choose_solver(self.solver, self.weights_)
+        self._local = None
+        if solver == "local":
+            self._local = LocalRestart(self.engine_, self.weights_, self.alpha, 0.5, self.tol)
+        self._system = RestartSystem(self.weights_, self.alpha, solver, self.max_iter, self.tol)
 
     def _spread(self, seeds: FloatArray) -> Iterator[Solution]:
         solved = self._system.solve((1 - self.alpha) * seeds)

@@ -6,21 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from rankfold.neighbors import ExactEngine
+from rankfold.neighbors import Engine, plain_sq_distances
 from rankfold.types import FloatArray, IntArray, Query, Solution
-
-
-def plain_sq_distances(engine: ExactEngine, query: Query) -> FloatArray:
-    """Return each point's squared distance to the query.
-
-    For several examples this is the mean of the squared distances to each, by weight; up
-    to a constant, the squared distance to their weighted centre.
-    """
-    weights = query.weights / query.weights.sum()
-    total = np.zeros(engine.n_points)
-    for weight, row in zip(weights, engine.sq_distances(query.ids, query.vectors), strict=True):
-        total += weight * row
-    return total
 
 
 def certain_scores(solution: Solution) -> Solution:
@@ -35,8 +22,14 @@ def certain_scores(solution: Solution) -> Solution:
     return replace(solution, scores=scores, bound=solution.bound + float(cut))
 
 
+def query_points(query: Query, values: FloatArray) -> tuple[IntArray, FloatArray]:
+    """Return the query's own points by descending weight, and their values in that order."""
+    order = np.argsort(-query.weights[: len(query.ids)], kind="stable")
+    return query.ids[order], values[order]
+
+
 def order_points(
-    engine: ExactEngine, query: Query, scores: FloatArray, top: int, include_query: bool
+    engine: Engine, query: Query, scores: FloatArray, top: int, include_query: bool
 ) -> IntArray:
     """Return the best ``top`` points.
 
@@ -44,7 +37,7 @@ def order_points(
     query or only by less than the error bound, follow in the order of plain distance; remaining
     ties go to the smaller index. The points of the query are left out, or come first.
     """
-    first = query.ids[np.argsort(-query.weights[: len(query.ids)], kind="stable")]
+    first, _ = query_points(query, query.weights)
     length = top - len(first) if include_query else top
     others = np.setdiff1d(np.arange(len(scores)), first, assume_unique=True)
     keys = [others, -scores[others]]
@@ -53,3 +46,18 @@ def order_points(
         keys.insert(1, np.where(unreached, plain_sq_distances(engine, query)[others], 0.0))
     best = others[np.lexsort(keys)][: max(0, length)]
     return np.concatenate([first, best])[:top] if include_query else best
+
+
+def is_certain(solution: Solution, query: Query, ids: IntArray) -> bool:
+    """Return whether no point outside an answer can score higher than one of it.
+
+    The scores are those of all points, each within the bound. The query's own points, which are
+    left out or come first by rule, do not count.
+    """
+    outside = np.ones(len(solution.scores), dtype=bool)
+    outside[ids] = outside[query.ids] = False
+    inside = np.setdiff1d(ids, query.ids)
+    if not outside.any() or not len(inside):
+        return True
+    gap = solution.scores[inside].min() - solution.scores[outside].max()
+    return bool(gap > 2 * solution.bound)

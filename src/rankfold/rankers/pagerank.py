@@ -7,9 +7,10 @@ from typing import Literal
 
 import numpy as np
 
-from rankfold.check import check_choice, check_share
+from rankfold.check import check_choice, check_positive, check_share
 from rankfold.rankers.graphs import GraphRecipe
-from rankfold.rankers.restart import RestartSystem, certified
+from rankfold.rankers.local_restart import LocalRestart
+from rankfold.rankers.restart import RestartSystem, certified, choose_solver
 from rankfold.rankers.seeded import SeededRanker
 from rankfold.rankers.transition import degrees, inverse, random_walk, transpose
 from rankfold.solvers import SOLVERS
@@ -26,8 +27,11 @@ class PersonalizedPageRank(SeededRanker):
 
     ``f = D^1/2 h`` turns this into the symmetric system ``(I - alpha S) h = (1 - alpha) D^-1/2 y``
     with ``S = D^-1/2 W D^-1/2``. The columns of ``P'`` sum to at most one, so the largest error
-    of any f is at most ``||r||_1 / (1 - alpha)`` for its residual r. The walk from a point
-    without neighbours ends there.
+    of any f is at most ``||r||_1 / (1 - alpha)`` for its residual r. A local solve has a bound
+    of its own: ``f = D x`` turns the system into ``(D - alpha W) x = (1 - alpha) y``, an M-matrix
+    whose rows sum to ``(1 - alpha) d_i``, so the error of ``x`` is at most the largest
+    ``|r_i| / ((1 - alpha) d_i)``, and that of ``f_i`` at most ``d_i`` times it. The walk from a
+    point without neighbours ends there.
 
     Parameters
     ----------
@@ -35,8 +39,11 @@ class PersonalizedPageRank(SeededRanker):
         Probability of another step, between 0 and 1; the damping factor of PageRank.
     metric : {"euclidean", "cosine", "precomputed", "precomputed_sq"}
     graph : {"adaptive", "gaussian"} or a graph
-    solver : {"auto", "direct", "cg"}
-        One factorisation for all queries ("auto" up to 5,000 points), or conjugate gradients.
+    solver : {"auto", "direct", "cg", "local"}
+        One factorisation for all queries ("auto" up to 5,000 points), conjugate gradients, or
+        only where a query reaches ("auto" beyond, for up to a quarter of the points).
+    tol : float
+        A local solve ends when the answer is certain, or no score can be off by more.
 
     Examples
     --------
@@ -53,19 +60,26 @@ class PersonalizedPageRank(SeededRanker):
         *,
         metric: str = "euclidean",
         graph: str | GraphRecipe = "adaptive",
-        solver: Literal["auto", "direct", "cg"] = "auto",
+        solver: Literal["auto", "direct", "cg", "local"] = "auto",
+        tol: float = 1e-9,
     ) -> None:
         self.alpha = alpha
         self.metric = metric
         self.graph = graph
         self.solver = solver
+        self.tol = tol
 
     def _check_parameters(self) -> None:
         check_share(self.alpha, "alpha")
         check_choice(self.solver, "solver", ("auto", *SOLVERS))
+        check_positive(self.tol, "tol")
 
     def _prepare(self) -> None:
-        self._system = RestartSystem(self.weights_, self.alpha, self.solver)
+        solver = choose_solver(self.solver, self.weights_)
+        self._local = None
+        if solver == "local":
+            self._local = LocalRestart(self.engine_, self.weights_, self.alpha, 1.0, self.tol)
+        self._system = RestartSystem(self.weights_, self.alpha, solver)
         self._steps = transpose(random_walk(self.weights_))
         # A point without neighbours has its own row in the system, in any unit.
         self._roots = np.sqrt(np.where(degrees(self.weights_) > 0, degrees(self.weights_), 1.0))

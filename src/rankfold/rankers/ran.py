@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from itertools import chain, compress
 from typing import Any, Literal
 
 import numpy as np
+from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from rankfold.check import check_choice, check_count, check_flag, check_positive, check_query
-from rankfold.graph import adaptive_weights, symmetrize
-from rankfold.rankers.alternation import Alternation, score_step
-from rankfold.rankers.base import Ranker
+from rankfold.check import (
+    check_choice,
+    check_count,
+    check_flag,
+    check_positive,
+    check_query,
+    check_top,
+)
+from rankfold.rankers.alternation import Alternation
+from rankfold.rankers.base import Ranker, answers_locally
 from rankfold.rankers.candidates import candidate_lists
-from rankfold.rankers.graph_step import CandidateLists, Graph, GraphStep, closed_form_graph
-from rankfold.rankers.ordering import certain_scores
-from rankfold.rankers.shared import SharedFactorization
+from rankfold.rankers.closed_form import ClosedForm
+from rankfold.rankers.graph_step import GraphStep
+from rankfold.rankers.local_graph import LocalGraph
+from rankfold.rankers.whole import WholeGraph
 from rankfold.solvers import DIRECT_LIMIT, SOLVERS
 from rankfold.types import Neighbors, Query, Ranking, Solution, Trace
 
@@ -58,13 +64,17 @@ class RAN(Ranker):
         Most alternations of graph and scores. Ending there before they settle warns, unless
         it is 1, which asks for no iteration.
     tol : float
-        Ends the alternations once neither scores nor objective change by more.
+        Ends the alternations once neither scores nor objective change by more, and local solves
+        once no score can be further than this from the exact one.
     guard : bool
         Return the last healthy alternation when the query starts to cut itself off from
         its neighbours; ``ranking.collapsed`` says so.
-    solver : {"auto", "direct", "cg"}
-        How linear systems are solved. "auto": one factorisation for the first graph of up to
-        5,000 points, conjugate gradients for everything else.
+    solver : {"auto", "direct", "cg", "local"}
+        How linear systems are solved. "direct": one factorisation of the first graph for all
+        queries. "cg": conjugate gradients. "local": only where a query reaches, until
+        the answer is certain or no score can be off by more than ``tol``. "auto": "direct"
+        for up to 5,000 points; beyond that "local", and "cg" where more than a quarter of
+        the points is asked for.
 
     Attributes
     ----------
@@ -76,7 +86,7 @@ class RAN(Ranker):
     neighbors_ : Neighbors
         Stored candidates of every point.
     affinity_ : sparse array, shape (n_points, n_points)
-        The first graph, S.
+        The first graph, S; made when it is asked for.
 
     Examples
     --------
@@ -99,7 +109,7 @@ class RAN(Ranker):
         max_iter: int = 1,
         tol: float = 1e-6,
         guard: bool = True,
-        solver: Literal["auto", "direct", "cg"] = "auto",
+        solver: Literal["auto", "direct", "cg", "local"] = "auto",
     ) -> None:
         self.n_neighbors = n_neighbors
         self.smoothness = smoothness
@@ -127,13 +137,10 @@ class RAN(Ranker):
         """
         check_is_fitted(self)
         n_points, n_features = self.engine_.n_points, self.engine_.n_features
-        query = check_query(Query(ids), n_points, n_features)
+        query, length = check_query(Query(ids), n_points, n_features), check_top(top, n_points)
         (unseen,) = self._search_unseen([query])
-        lists = CandidateLists(self.engine_, self.neighbors_, query.vectors, unseen)
-        (first,) = self._first_scores([query], [self._closed_form(unseen)])
-        later = (solution for _, solution in self._alternation.walk(lists, query, first))
-        for solution in chain([first], later):
-            yield self._ranking(query, certain_scores(solution), None, top, include_query)
+        for solution in self._whole_graph().alternations(query, unseen):
+            yield self._ranking(query, solution, None, length, include_query)
 
     def _check_parameters(self) -> None:
         if not (isinstance(self.n_neighbors, str) and self.n_neighbors == "auto"):
@@ -153,15 +160,11 @@ class RAN(Ranker):
         self.neighbors_, self.n_neighbors_ = candidate_lists(
             self.engine_, self.n_neighbors, n_points - 2
         )
-        _, gammas, ends = adaptive_weights(self.neighbors_.sq_distances, self.n_neighbors_)
-        self.gamma_ = float(gammas.mean())
+        self._first = ClosedForm.of(self.neighbors_, self.n_neighbors_)
+        self.gamma_ = self._first.gamma
         self.unit_ = 1.0
         if self.scale == "natural":
-            self.unit_ = float(ends.mean()) / self.smoothness or 1.0
-        self._graph = self._closed_form(self.neighbors_)
-        self.affinity_ = self._graph.affinity
-        self._weights = symmetrize(self.affinity_)
-        later = SOLVERS["cg" if self.solver == "auto" else self.solver]()
+            self.unit_ = self._first.end / self.smoothness or 1.0
         step = GraphStep(
             self.n_neighbors_,
             self.smoothness,
@@ -170,34 +173,69 @@ class RAN(Ranker):
             self.gamma,
             self.candidates,
         )
+        later = SOLVERS["direct" if self.solver == "direct" else "cg"]()
         self._alternation = Alternation(step, later, self.max_iter, self.tol, self.guard)
-        direct = self.solver == "direct" or (self.solver == "auto" and n_points <= DIRECT_LIMIT)
-        self._shared = SharedFactorization(self._weights, self.smoothness) if direct else None
+        self._local: LocalGraph | None = None
+        self._whole: WholeGraph | None = None
+        if self._solver == "local":
+            self._local = LocalGraph(self.engine_, self.neighbors_, self._first, self._alternation)
+        else:
+            self._whole_graph()
 
-    def _closed_form(self, neighbors: Neighbors) -> Graph:
-        return closed_form_graph(neighbors, self.n_neighbors_, self.engine_.n_points, self.unit_)
+    @property
+    def affinity_(self) -> sparse.csr_array:
+        """The first graph, S."""
+        check_is_fitted(self)
+        return self._first.affinity(self.engine_.n_points)
+
+    @property
+    def _solver(self) -> str:
+        if self.solver != "auto":
+            return self.solver
+        return "direct" if self.engine_.n_points <= DIRECT_LIMIT else "local"
+
+    def _whole_graph(self) -> WholeGraph:
+        """Return what scores all points; made when it is first needed."""
+        if self._whole is None:
+            factorize = self._solver == "direct"
+            self._whole = WholeGraph(
+                self.engine_, self.neighbors_, self._first, self._alternation, factorize
+            )
+        return self._whole
+
+    def _width(self, top: int) -> int:
+        return top if answers_locally(self, top) else self.engine_.n_points
+
+    def _answers(
+        self, queries: Sequence[Query], top: int, include_query: bool, traced: bool
+    ) -> Iterator[Ranking]:
+        if self._local is None or not answers_locally(self, top):
+            yield from super()._answers(queries, top, include_query, traced)
+            return
+        unfinished = unsolved = 0
+        unseen = self._search_unseen(queries)
+        for ranking in self._local.rank(queries, unseen, top, include_query):
+            unfinished += ranking.trace is not None and ranking.trace.stopped == "max_iter"
+            unsolved += not ranking.solution.converged
+            yield ranking
+        self._warn_of_early_ends(len(queries), unfinished, unsolved)
 
     def _score(
         self, queries: Sequence[Query], traced: bool
     ) -> Iterator[tuple[Solution, Trace | None]]:
-        searched = self._search_unseen(queries)
-        unseen = [self._closed_form(neighbors) for neighbors in searched]
-        n_points, iterating = self.engine_.n_points, self._alternation.max_iter > 1
         unfinished = unsolved = 0
-        firsts = self._first_scores(queries, unseen)
-        for query, neighbors, rows, first in zip(queries, searched, unseen, firsts, strict=True):
-            solution, trace = first, None
-            if traced or iterating:
-                lists = CandidateLists(self.engine_, self.neighbors_, query.vectors, neighbors)
-                graph = self._graph.extended(rows)
-                solution, trace = self._alternation.run(lists, query, graph, first)
-                unfinished += iterating and trace.stopped == "max_iter"
+        unseen = self._search_unseen(queries)
+        for solution, trace in self._whole_graph().scores(queries, unseen, traced):
+            if trace is not None and self._alternation.max_iter > 1:
+                unfinished += trace.stopped == "max_iter"
             unsolved += not solution.converged
-            yield certain_scores(replace(solution, scores=solution.scores[:n_points])), trace
+            yield solution, trace
         self._warn_of_early_ends(len(queries), unfinished, unsolved)
 
     def _search_unseen(self, queries: Sequence[Query]) -> list[Neighbors]:
         """Search the unseen vectors of all queries at once."""
+        if not any(len(query.vectors) for query in queries):
+            return [self.neighbors_.take(np.empty(0, dtype=np.intp))] * len(queries)
         vectors = np.concatenate([query.vectors for query in queries])
         found = self.engine_.search(vectors, self.neighbors_.width)
         ends = np.cumsum([len(query.vectors) for query in queries])
@@ -205,27 +243,6 @@ class RAN(Ranker):
             found.take(np.arange(end - len(query.vectors), end))
             for query, end in zip(queries, ends, strict=True)
         ]
-
-    def _first_scores(
-        self, queries: Sequence[Query], unseen: Sequence[Graph]
-    ) -> Iterator[Solution]:
-        """Score each query on the first graph: from the shared factorisation where it pays."""
-        rows = [graph.affinity for graph in unseen]
-        pays = [False] * len(queries)
-        answers: Iterator[Solution] = iter(())
-        if self._shared is not None:
-            pays = [self._shared.pays(*pair) for pair in zip(queries, rows, strict=True)]
-            answers = self._shared.scores(list(compress(queries, pays)), list(compress(rows, pays)))
-        for query, graph, shared in zip(queries, unseen, pays, strict=True):
-            yield next(answers) if shared else self._single_score(query, graph)
-
-    def _single_score(self, query: Query, unseen: Graph) -> Solution:
-        weights = self._weights
-        if unseen.affinity.shape[0]:
-            weights = symmetrize(self._graph.extended(unseen).affinity)
-        points = np.concatenate([query.ids, np.arange(self.engine_.n_points, weights.shape[0])])
-        step, solver = self._alternation.step, self._alternation.solver
-        return score_step(weights, step.smoothness, points, query.weights, solver)
 
     def _warn_of_early_ends(self, n_queries: int, unfinished: int, unsolved: int) -> None:
         settings = self._alternation

@@ -10,9 +10,10 @@ import numpy as np
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
+from rankfold.check import InputError
 from rankfold.rankers.ordering import certain_scores
 from rankfold.rankers.transition import symmetric_walk
-from rankfold.solvers import DIRECT_LIMIT, SOLVERS, ConjugateGradients, DirectSolver, Solver
+from rankfold.solvers import DIRECT_LIMIT, SOLVERS, DirectSolver, Solver
 from rankfold.solvers.contract import EPS, longest_row
 from rankfold.types import BoolArray, FloatArray, IntArray, Solution, Weights
 
@@ -35,7 +36,8 @@ class RestartSystem:
     ----------
     weights : W
     alpha : float
-    solver : {"auto", "direct", "cg", "iteration"}
+    solver : {"direct", "cg", "local", "iteration"}
+        "local" answers what is asked of all points by conjugate gradients.
     max_iter, tol
         For the iteration ``h <- alpha S h + b`` alone. Its residual is its last change, so it
         ends once ``||change||_2 / (1 - alpha)``, a bound of the error, is within tol.
@@ -48,7 +50,8 @@ class RestartSystem:
         self.alpha, self.max_iter, self.tol = alpha, max_iter, tol
         self.solver: Solver | None = None
         if solver != "iteration":
-            self.solver = _choose(solver, weights.shape[0])
+            # Rows of this matrix do not sum to one, as a local solver would have it.
+            self.solver = SOLVERS["cg" if solver == "local" else solver]()
             identity = sparse.eye_array(weights.shape[0], format="csr")
             matrix = (
                 (identity - alpha * self.walk).tocsr()
@@ -133,7 +136,15 @@ def certified(
         )
 
 
-def _choose(solver: str, n_points: int) -> Solver:
-    if solver == "auto":
-        return DirectSolver() if n_points <= DIRECT_LIMIT else ConjugateGradients()
-    return SOLVERS[solver]()
+def choose_solver(solver: str, weights: Weights) -> str:
+    """Return the solver that "auto" stands for: by the number of points, and of their edges."""
+    if solver == "local" and not sparse.issparse(weights):
+        raise InputError(
+            "solver='local' follows the edges of a graph, but every pair of points has one here; "
+            "give the graph n_neighbors, or use solver='auto'."
+        )
+    if solver != "auto":
+        return solver
+    if weights.shape[0] <= DIRECT_LIMIT:
+        return "direct"
+    return "local" if sparse.issparse(weights) else "cg"

@@ -9,10 +9,11 @@ import numpy as np
 from scipy import sparse
 
 from rankfold.check import check_graph
-from rankfold.rankers.base import Ranker
+from rankfold.rankers.base import Ranker, answers_locally
 from rankfold.rankers.graphs import GraphRecipe, make_graph
+from rankfold.rankers.local_restart import LocalRestart
 from rankfold.rankers.transition import degrees, inverse, scale_rows
-from rankfold.types import FloatArray, Query, Solution, Trace, Weights
+from rankfold.types import FloatArray, IntArray, Query, Ranking, Solution, Trace, Weights
 
 
 class GraphRanker(Ranker):
@@ -25,6 +26,8 @@ class GraphRanker(Ranker):
         self.graph_ = make_graph(self.graph)
         self.weights_ = self.graph_.build(self.engine_)
         check_graph(self.weights_, self.engine_.n_points)
+        if sparse.issparse(self.weights_):
+            self.weights_ = sparse.csr_array(self.weights_)
         self._prepare()
 
     @abstractmethod
@@ -55,9 +58,34 @@ class SeededRanker(GraphRanker):
     its row of the graph. One matrix of seeds, a column per query, is spread at once.
     """
 
+    _local: LocalRestart | None = None
+
     @abstractmethod
     def _spread(self, seeds: FloatArray) -> Iterable[Solution]:
         """Score all points for every column of seeds."""
+
+    def _width(self, top: int) -> int:
+        return top if answers_locally(self, top) else self.engine_.n_points
+
+    def _answers(
+        self, queries: Sequence[Query], top: int, include_query: bool, traced: bool
+    ) -> Iterator[Ranking]:
+        if self._local is None or not answers_locally(self, top):
+            yield from super()._answers(queries, top, include_query, traced)
+            return
+        seeds = [
+            self._local_seeds(*pair) for pair in zip(queries, self._attached(queries), strict=True)
+        ]
+        yield from self._local.rank(queries, seeds, top, include_query)
+
+    def _local_seeds(self, query: Query, rows: Weights) -> tuple[IntArray, FloatArray]:
+        """Return the points at which a query stands, and how much of it."""
+        own = query.weights[: len(query.ids)]
+        if not len(query.vectors):
+            return query.ids, own
+        shares = scale_rows(rows, inverse(degrees(rows))).tocoo()
+        unseen = query.weights[len(query.ids) :][shares.row] * shares.data
+        return np.concatenate([query.ids, shares.col]), np.concatenate([own, unseen])
 
     def _score(
         self, queries: Sequence[Query], traced: bool

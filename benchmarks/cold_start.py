@@ -1,0 +1,110 @@
+"""How long until the first answer of a new process? Import, --help, and a first query.
+
+Every figure is the median over fresh processes, after one that fills the caches of Python and of
+numba. The process itself is a Python that does nothing: what it takes is given beside.
+"""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+from kit.pictures import GREY, INK, RIGHT, plot, pretty
+from kit.report import Goal, options, publish, table, versions
+from kit.timing import seconds
+
+RUNS, N_POINTS = 7, 6_000
+FIRST_QUERY = f"""
+import json
+from time import perf_counter
+times, last = {{}}, perf_counter()
+def step(name):
+    global last
+    now = perf_counter()
+    times[name], last = now - last, perf_counter()
+from rankfold import RAN
+from rankfold.datasets.synthetic import sheets
+step("import")
+X = sheets({N_POINTS}).X
+step("make the points")
+ran = RAN(n_neighbors=10, smoothness=1.0, solver="local").fit(X)
+step("fit")
+ran.rank(ids=0, top=100)
+step("first query")
+ran.rank(ids=1, top=100)
+step("second query")
+print(json.dumps(times))
+"""
+
+
+def run(command):
+    """Return the seconds of a whole process, and what it printed."""
+    took, done = seconds(
+        lambda: subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603
+    )
+    return took, done.stdout
+
+
+def measure():
+    """Run every command in turns, and yield a row for each."""
+    python, script = sys.executable, str(Path(sys.executable).with_name("rankfold"))
+    commands = {
+        "python alone": [python, "-c", "pass"],
+        "import rankfold": [python, "-c", "import rankfold"],
+        "rankfold --help": [script, "--help"],
+        "first query": [python, "-c", FIRST_QUERY],
+    }
+    whole, parts = {name: [] for name in commands}, []
+    for turn in range(RUNS + 1):
+        for name, command in commands.items():
+            took, printed = run(command)
+            if turn:
+                whole[name].append(took)
+                parts += [json.loads(printed)] if name == "first query" else []
+    spent = {f"process: {name}": times for name, times in whole.items()}
+    spent |= {f"in it: {name}": [part[name] for part in parts] for name in parts[0]}
+    for name, times in spent.items():
+        yield {"what": name, "median s": float(np.median(times)), "most s": max(times)}
+
+
+def picture(rows):
+    shown = [row for row in rows if row["what"].startswith("in it")]
+    figure, (axes,) = plot(
+        "The first answer of a new process",
+        f"{N_POINTS:,} points: where the time goes, from starting Python to the second answer",
+        size=(9.0, 4.2),
+    )
+    times = {row["what"]: row["median s"] for row in rows}
+    bars = {"start Python": times["process: python alone"]}
+    bars |= {row["what"].removeprefix("in it: "): row["median s"] for row in shown}
+    for place, (name, value) in enumerate(reversed(bars.items())):
+        axes.barh(place, value, color=RIGHT if "query" in name else GREY, height=0.55)
+        axes.annotate(pretty(value), (value, place), (6, -3.5), textcoords="offset points",
+                      color=INK, fontsize=9)  # fmt: skip
+    axes.set_yticks(range(len(bars)), list(reversed(bars)))
+    axes.set(xlabel="seconds", xlim=(0, 1.2 * max(bars.values())))
+    axes.grid(visible=False, axis="y")
+    figure.subplots_adjust(left=0.16, top=0.76, bottom=0.15)
+    return figure
+
+
+def main():
+    arguments = options(__doc__).parse_args()
+    print(f"{RUNS} runs of four processes, in turns", flush=True)
+    rows = table(measure())
+    times = {row["what"]: row["median s"] for row in rows}
+    goals = [
+        Goal("process: import rankfold", times["process: import rankfold"], most=0.5, unit="s"),
+        Goal("process: rankfold --help", times["process: rankfold --help"], most=0.5, unit="s"),
+        Goal("first query, from the call to the answer", times["in it: first query"], most=1.0,
+             unit="s"),
+    ]  # fmt: skip
+    intro = [*__doc__.split("\n\n")[1].splitlines(), "", versions("rankfold", "numba", "numpy")]
+    alt = "Seconds of every step of a new process up to its second answer."
+    publish("cold_start", "cold start", intro, {"Processes": rows}, goals, picture(rows), alt,
+            arguments.docs)  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,194 @@
+"""Does a query cost more when the database grows? RAN on sheets of 10,000 points each.
+
+The number of sheets grows with the number of points, 10,000 on each, so that the density stays
+as it is; all sizes take turns. A query hardly leaves its sheet, which smoothness 30 fills, so that
+only smaller values show how local a query is. Every graph has 10 neighbours, all answers
+are the best 100. SciPy's conjugate gradients solve the same system on the whole graph; solved
+to 1e-10 they give the true best 100, for some of the queries.
+
+With --large also one million points: minutes.
+"""
+
+import warnings
+
+import numpy as np
+from kit.graphs import (
+    POINTS_PER_SHEET,
+    GlobalGradients,
+    draw,
+    local_system,
+    many_sheets,
+    start_of,
+    whole_system,
+)
+from kit.pictures import GREEN, GREY, RIGHT, WRONG, label_ends, plot, pretty
+from kit.report import Goal, options, publish, table, versions
+from kit.timing import best, overlap, seconds, take_turns
+from sklearn.exceptions import ConvergenceWarning
+
+from rankfold import RAN
+from rankfold.rankers import AdaptiveGraph
+
+SIZES, LARGE = (10_000, 100_000), 1_000_000
+NEIGHBORS, TOP = 10, 100
+SMOOTHNESS = (1.0, 10.0, 30.0)
+N_QUERIES, N_CHECKED, N_TOGETHER, MOST_SECONDS = 100, 3, 2048, 15.0
+SCIPY = "SciPy cg, rtol 1e-4, ms"
+
+
+class Sized:
+    """A database of one size, and its ways to answer."""
+
+    def __init__(self, n_points):
+        took, self.engine = seconds(lambda: many_sheets(n_points))
+        self.n_points, self.queries = n_points, draw(n_points, N_QUERIES)
+        self.weights = AdaptiveGraph(NEIGHBORS).build(self.engine)
+        print(f"{n_points:,} points, {self.weights.nnz:,} weights: {took:.0f} s", flush=True)
+
+    def methods(self, smoothness):
+        """Return functions of a query's place in the list: whole, kernel alone, SciPy."""
+        ran = RAN(NEIGHBORS, smoothness, solver="local").fit(self.engine)
+        system = local_system(self.weights, smoothness)
+        self.gradients = GlobalGradients(whole_system(self.weights, smoothness))
+        ids = self.queries
+        return {
+            (self.n_points, "rank"): lambda i: ran.rank(ids=ids[i], top=TOP),
+            (self.n_points, "kernel"): lambda i: system.best([start_of(ids[i])], [TOP]),
+            (self.n_points, "SciPy"): lambda i: self.gradients(ids[i], rtol=1e-4),
+        }
+
+    def accuracy(self, answers):
+        """Return the share of the true best 100 in some of the answers."""
+        found = {self.queries[i]: answers[i].ids for i in range(N_CHECKED)}
+        true = {q: best(self.gradients(q, atol=1e-10), q, TOP) for q in found}
+        return float(np.mean([overlap(found[q], true[q]) for q in found]))
+
+
+def measure(databases, smoothness):
+    """Time all sizes in turns, and yield a row for each."""
+    methods = {name: ask for sized in databases for name, ask in sized.methods(smoothness).items()}
+    timed = take_turns(methods, range(N_QUERIES), MOST_SECONDS)
+    for sized in databases:
+        whole, kernel, scipy = (timed[sized.n_points, way] for way in ("rank", "kernel", "SciPy"))
+        yield {
+            "points": sized.n_points,
+            "smoothness": smoothness,
+            "rank ms": 1e3 * whole.median,
+            "kernel ms": 1e3 * kernel.median,
+            "points touched": float(np.median([r.n_touched[0] for r in kernel.answers.values()])),
+            "certified": float(np.mean([r.certified for r in kernel.answers.values()])),
+            "of the true best 100": sized.accuracy(whole.answers),
+            SCIPY: 1e3 * scipy.median,
+            "SciPy / rank": scipy.median / whole.median,
+        }
+
+
+def alternate(engine, smoothness):
+    """Time three alternations beside one."""
+    rankers = {
+        f"{n}": RAN(NEIGHBORS, smoothness, solver="local", max_iter=n).fit(engine) for n in (1, 3)
+    }
+    methods = {n: lambda q, r=ran: r.rank(ids=q, top=TOP) for n, ran in rankers.items()}
+    timed = take_turns(methods, draw(engine.n_points, 25), most_seconds=60)
+    reach = [answer.trace.reach[-1] for answer in timed["3"].answers.values()]
+    return {
+        "points": engine.n_points,
+        "smoothness": smoothness,
+        "queries": len(timed["3"].seconds),
+        "one alternation ms": 1e3 * timed["1"].median,
+        "three alternations ms": 1e3 * timed["3"].median,
+        "three / one": timed["3"].median / timed["1"].median,
+        "points that share the score": float(np.median(reach)),
+    }
+
+
+def together(engine):
+    """Time many queries on one thread and on two, in turns."""
+    ran = RAN(NEIGHBORS, 1.0, solver="local").fit(engine)
+    queries = np.random.default_rng(1).choice(engine.n_points, N_TOGETHER).tolist()
+    ran.rank_many(queries[:256], top=TOP)
+    spent = {1: [], 2: []}
+    for _ in range(3):
+        for n_jobs, times in spent.items():
+            work = lambda n_jobs=n_jobs: ran.rank_many(queries, top=TOP, n_jobs=n_jobs)  # noqa: E731
+            times.append(seconds(work)[0])
+    one, two = (float(np.median(times)) for times in spent.values())
+    return {
+        "points": engine.n_points,
+        "queries": N_TOGETHER,
+        "per second, n_jobs=1": N_TOGETHER / one,
+        "per second, n_jobs=2": N_TOGETHER / two,
+        "two / one": one / two,
+    }
+
+
+def judge(growth, turns):
+    goals = []
+    largest = max(row["points"] for row in growth)
+    if largest != LARGE:  # the goals are about one million points
+        return goals
+    times = {(row["points"], row["smoothness"]): row for row in growth}
+    for smoothness in SMOOTHNESS:
+        small, large = times[SIZES[0], smoothness], times[largest, smoothness]
+        what = f"smoothness {smoothness:g}: {largest:,} points / {SIZES[0]:,}, time of a query"
+        goals.append(Goal(what, large["rank ms"] / small["rank ms"], most=2, must=4))
+    ratio = times[largest, 1.0]["SciPy / rank"]
+    goals.append(Goal(f"smoothness 1, {largest:,} points: SciPy cg / rank", ratio, least=1000))
+    least = min(row["of the true best 100"] for row in growth)
+    goals.append(Goal("share of the true best 100 that was found, at worst", least, least=1))
+    ends = [row["three alternations ms"] for row in turns]
+    if len(ends) > 1:
+        what = f"three alternations: {largest:,} points / {turns[0]['points']:,}"
+        goals.append(Goal(what, ends[-1] / ends[0], most=2))
+    return goals
+
+
+def picture(growth):
+    figure, panels = plot(
+        "One query, as the database grows",
+        f"Sheets of {POINTS_PER_SHEET:,} points each, graph of 10 neighbours, best 100; "
+        "median of a query",
+        n_panels=2,
+        size=(11.5, 5.0),
+    )
+    colors = dict(zip(SMOOTHNESS, (RIGHT, GREEN, WRONG), strict=True))
+    sizes = sorted({row["points"] for row in growth})
+    ends = ([], [(sizes[-1], "all points", GREY)])
+    panels[1].plot(sizes, sizes, "--", color=GREY, linewidth=1)
+    for smoothness, color in colors.items():
+        rows = [row for row in growth if row["smoothness"] == smoothness]
+        for panel, key, style in ((0, "rank ms", "-"), (0, SCIPY, ":"), (1, "points touched", "-")):
+            values = [row[key] for row in rows]
+            panels[panel].plot(sizes, values, style, color=color, marker="o", markersize=5)
+            name = f"SciPy cg, {smoothness:g}" if key == SCIPY else f"smoothness {smoothness:g}"
+            last = f"{values[-1]:,.0f}" if panel else pretty(values[-1] / 1e3)
+            ends[panel].append((values[-1], f"{name}: {last}", color))
+    panels[0].set(ylabel="milliseconds")
+    panels[1].set(ylabel="points touched", ylim=(100, 2 * sizes[-1]))
+    for axes, labels in zip(panels, ends, strict=True):
+        axes.set(xscale="log", yscale="log", xlabel="points in the database")
+        axes.set_xlim(0.8 * sizes[0], 1.15 * sizes[-1])
+        label_ends(axes, sizes[-1], labels)
+    figure.subplots_adjust(left=0.07, right=0.86, wspace=0.62)
+    return figure
+
+
+def main():
+    arguments = options(__doc__, large="one million points as well").parse_args()
+    warnings.simplefilter("ignore", ConvergenceWarning)
+    databases = [Sized(n) for n in ((*SIZES, LARGE) if arguments.large else SIZES)]
+    growth = []
+    for smoothness in SMOOTHNESS:
+        growth += table(measure(databases, smoothness))
+    large = [sized.engine for sized in databases if sized.n_points > SIZES[0]]
+    turns = table(alternate(engine, 1.0) for engine in large)
+    threads = table(together(engine) for engine in large)
+    intro = [*__doc__.split("\n\n")[1].splitlines(), "", versions("rankfold", "scipy")]
+    tables = {"Growth": growth, "Several alternations": turns, "Threads": threads}
+    alt = "Time of a query and points touched against the size of the database."
+    publish("growth", "growth of the database", intro, tables, judge(growth, turns),
+            picture(growth), alt, arguments.docs)  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""What the benchmarks share: turns of timing, graphs, memory, pages and pictures."""

@@ -1,0 +1,103 @@
+"""Graphs to measure on: built by the library, with lists that are searched only once."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse.linalg import cg
+
+from rankfold import FaissEngine, datasets
+from rankfold.datasets.synthetic import sheets
+from rankfold.graph import system_matrix
+from rankfold.solvers import LocalSystem, Start
+from rankfold.types import Neighbors
+
+FOLDER = Path("out/benchmarks/lists")
+POINTS_PER_SHEET = 10_000
+
+
+class Remembered:
+    """An engine that searches the lists of its database once, and keeps them in a file if named.
+
+    Fitting several rankers on the same points then costs one search.
+    """
+
+    def __init__(self, engine, width, name=None):
+        self.engine, self.metric = engine, engine.metric
+        self.n_points, self.n_features = engine.n_points, engine.n_features
+        self.search, self.nearest = engine.search, engine.nearest
+        self.sq_distances = engine.sq_distances
+        path = FOLDER / f"{name}_{width}.npz"
+        if name and path.is_file():
+            print(f"reading the lists of {path}; delete it to search anew", flush=True)
+            with np.load(path, allow_pickle=False) as content:
+                self.lists = Neighbors(content["indices"], content["sq_distances"])
+            return
+        print(f"searching {width} neighbours of {self.n_points:,} points", flush=True)
+        self.lists = engine.rows(np.arange(self.n_points), width)
+        if name:
+            FOLDER.mkdir(parents=True, exist_ok=True)
+            partial = path.with_suffix(".partial.npz")
+            content = {"indices": self.lists.indices, "sq_distances": self.lists.sq_distances}
+            np.savez(partial, **content)
+            partial.replace(path)
+
+    def rows(self, ids, k):
+        """Take the lists of these points, as far as they go."""
+        if k > self.lists.width:
+            return self.engine.rows(ids, k)
+        return self.lists.take(ids).head(k)
+
+
+def mnist(width=22):
+    """Return the engine of all 70,000 digits; FAISS looks at every one of them."""
+    if not os.environ.get("RANKFOLD_DATA"):
+        raise SystemExit("set RANKFOLD_DATA to the folder with the data files")
+    return Remembered(FaissEngine(datasets.load("mnist").X, index="flat"), width, "mnist")
+
+
+def many_sheets(n_points, width=22):
+    """Return an engine of points on sheets, always as many on each."""
+    X = sheets(n_points, n_sheets=max(1, n_points // POINTS_PER_SHEET)).X
+    return Remembered(FaissEngine(X), width, f"sheets_{n_points}")
+
+
+def draw(n_points, n_queries):
+    """Draw queries, always the same."""
+    return np.random.default_rng(0).choice(n_points, n_queries, replace=False).tolist()
+
+
+def local_system(weights, smoothness, **settings):
+    """Return RAN's system for local solves."""
+    ones = np.ones(weights.shape[0])
+    return LocalSystem(weights, 2 * smoothness, ones, ones, **settings)
+
+
+def start_of(query):
+    """Return a point as a query, as RAN has it."""
+    own = np.array([query])
+    return Start(clamped=own, seeds=np.ones(1), left_out=own)
+
+
+def whole_system(weights, smoothness):
+    """Return RAN's matrix for global solves, ``A = 2 lambda L + I``."""
+    return system_matrix(weights.astype(np.float64), smoothness)
+
+
+class GlobalGradients:
+    """SciPy's conjugate gradients with Jacobi's preconditioner, on a whole system.
+
+    A query of RAN, whose score is held at one, has the scores of ``A^-1 e_q``, divided by that of
+    the query itself, so that nothing is cut out of the matrix.
+    """
+
+    def __init__(self, matrix):
+        self.matrix, self.jacobi = matrix, sparse.diags_array(1 / matrix.diagonal())
+
+    def __call__(self, query, rtol=0.0, atol=0.0):
+        """Return the scores of all points."""
+        b = np.zeros(self.matrix.shape[0])
+        b[query] = 1.0
+        scores, _ = cg(self.matrix, b, rtol=rtol, atol=atol, M=self.jacobi)
+        return scores / scores[query]

@@ -1,0 +1,146 @@
+"""What do neighbour lists of many points cost? Our lists beside FAISS's own search, in one run.
+
+The points lie on curved sheets, 2,000 on each. FAISS's own search is that of the index we
+build, with the effort we chose, for every point in blocks of the same size; both work in
+turns, so that a busy machine slows both. Our lists measure each neighbour again by
+differences, sort, leave the point itself out and store int32 and float32; searching cell by
+cell, they can be quicker. Memory is the peak of a process of its own that does nothing else,
+above what it held with the points and all packages loaded.
+
+Writes out/benchmarks/neighbor_lists.json. With --large also one million points: minutes.
+"""
+
+import argparse
+import json
+
+import numpy as np
+from kit.memory import of_a_process, peak_mb, resident_mb
+from kit.report import OUT, replace_text, table
+from kit.timing import TURNS, seconds
+
+from rankfold import ExactEngine, FaissEngine
+from rankfold.datasets.synthetic import sheets
+from rankfold.neighbors.approximate import BLOCK_ROWS
+from rankfold.neighbors.indexes import (
+    EVEN_FEATURES,
+    MOST_CELLS,
+    PRODUCTS,
+    FlatIndex,
+    InvertedIndex,
+    threads,
+)
+from rankfold.types import Neighbors
+
+SIZES, LARGE = (10_000, 100_000), 1_000_000
+WIDTH = 30
+SAMPLE = 500
+
+
+def points(n_points):
+    return sheets(n_points, n_sheets=max(1, n_points // 2000)).X
+
+
+def independent_recall(X, sq_distances):
+    """Share of true neighbours found, against the exact engine on points of our own choice."""
+    ids = np.random.default_rng(1).choice(len(X), SAMPLE, replace=False)
+    true = ExactEngine(X).rows(ids, WIDTH).sq_distances[:, -1:]
+    return float((sq_distances[ids] <= true * (1 + 1e-6)).mean())
+
+
+def raw_search(plan, X):
+    """Let FAISS search all these points, and drop what it finds."""
+    for start in range(0, len(X), BLOCK_ROWS):
+        plan.index.candidates(X[start : start + BLOCK_ROWS], WIDTH + 1, plan.effort)
+
+
+def side_by_side(engine, X):
+    """Return seconds of FAISS's search and of our lists, in turns, and the lists."""
+    plan, raw, ours, lists = engine._plan(WIDTH), 0.0, 0.0, []
+    for ids in np.array_split(np.arange(len(X)), TURNS):
+        raw += seconds(lambda ids=ids: raw_search(plan, X[ids]))[0]
+        spent, found = seconds(lambda ids=ids: engine.rows(ids, WIDTH))
+        ours += spent
+        lists.append(found)
+    indices = np.concatenate([part.indices for part in lists])
+    return raw, ours, Neighbors(indices, np.concatenate([part.sq_distances for part in lists]))
+
+
+def memory_of_a_process(n_points):
+    """Print what engine and lists take at the most, beside the points."""
+    FaissEngine(points(1000)).rows(np.arange(1000), WIDTH)
+    X = points(n_points)
+    before = resident_mb()
+    lists = FaissEngine(X).rows(np.arange(n_points), WIDTH)
+    stored = (lists.indices.nbytes + lists.sq_distances.nbytes) / 2**20
+    print(json.dumps({"peak": max(0.0, peak_mb() - before), "lists": stored}))
+
+
+def break_even(n_features):
+    """Compare visiting the share of cells at which we give up with a look at all points."""
+    X = np.random.default_rng(0).normal(size=(20_000, n_features)).astype(np.float32)
+    cells, flat = InvertedIndex(X, 0), FlatIndex(X, 0)
+    share = min(MOST_CELLS, EVEN_FEATURES / n_features)
+    visited, queries = int(share * cells.n_cells), X[:1000]
+    some, _ = seconds(lambda: cells.candidates(queries, WIDTH + 1, visited))
+    every, _ = seconds(lambda: flat.candidates(queries, WIDTH + 1, PRODUCTS))
+    return {"features": n_features, "share of cells": share, "cells / all points": some / every}
+
+
+def one_query():
+    """Compare a single query on all threads with one on one thread."""
+    X = points(100_000)
+    flat = FlatIndex(X, 0)
+
+    def search(n_threads):
+        with threads(n_threads):
+            for row in range(50):
+                flat.candidates(X[row : row + 1], WIDTH, PRODUCTS)
+
+    search(None)
+    many, _ = seconds(lambda: search(None))
+    one, _ = seconds(lambda: search(1))
+    return {"all threads / one thread, a single query": many / one}
+
+
+def measure(n_points):
+    X = points(n_points)
+    FaissEngine(X[:1000]).rows(np.arange(1000), WIDTH)
+    build, engine = seconds(lambda: FaissEngine(X))
+    plan = engine._plan(WIDTH)
+    raw, ours, lists = side_by_side(engine, X)
+    used = of_a_process(__file__, n_points)
+    return {
+        "points": n_points,
+        "index": engine.index_,
+        "compared": plan.index.scanned(plan.effort) / n_points,
+        "recall": engine.recall_,
+        "recall, other points": independent_recall(X, lists.sq_distances),
+        "build s": build,
+        "FAISS search s": raw,
+        "lists s": ours,
+        "lists / FAISS": ours / raw,
+        "points MB": X.nbytes / 2**20,
+        "lists MB": used["lists"],
+        "peak MB beside points": used["peak"],
+    }
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--large", action="store_true", help="one million points as well")
+    parser.add_argument("--memory", type=int, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.memory:
+        return memory_of_a_process(arguments.memory)
+    sizes = (*SIZES, LARGE) if arguments.large else SIZES
+    results = {
+        "lists": table(measure(n_points) for n_points in sizes),
+        "break even": table(break_even(n_features) for n_features in (32, 128, 512)),
+        "one query": table([one_query()]),
+    }
+    replace_text(OUT / "neighbor_lists.json", json.dumps(results, indent=2) + "\n")
+    return None
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,171 @@
+"""How fast is one query? RAN and PageRank on 70,000 digits, beside other libraries.
+
+All work on the same graph, W, and take turns. Accuracy is the share of the true best 100 of the
+system that a method solves: RAN's, or PageRank's with the same damping. scikit-network's
+Dirichlet problem is RAN's system when a ground of score zero is joined to every point with the
+weight 1 / (2 lambda); its PageRank by push fails on weights below one. scikit-learn's
+LabelSpreading takes W as its kernel; it parts its scores among classes, which leaves no order
+to compare, so that only its time counts, for the query against one other point. We are measured
+by the fastest peer that solves the same system, and must not be less accurate than it.
+
+Needs the folder RANKFOLD_DATA and the extra "bench".
+"""
+
+import warnings
+
+import numpy as np
+from kit import rivals
+from kit.graphs import GlobalGradients, draw, local_system, mnist, start_of, whole_system
+from kit.pictures import GREY, INK, RIGHT, plot, pretty
+from kit.report import Goal, options, publish, table, versions
+from kit.rivals import TOP
+from kit.timing import best, overlap, take_turns
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+
+from rankfold import RAN, PersonalizedPageRank, datasets
+from rankfold.rankers import AdaptiveGraph
+
+NEIGHBORS, SMOOTHNESS, DAMPING = 10, 1.0, 0.85
+N_QUERIES, MOST_SECONDS = 50, 15.0
+RAN_MODES = {1e-6: "certified", 3e-5: "tol 3e-5", 1e-4: "tol 1e-4", 1e-3: "tol 1e-3"}
+PAGERANK_MODES = {1e-9: "certified", 1e-4: "tol 1e-4", 1e-3: "tol 1e-3"}
+KERNEL, SHARE = "RAN, certified, its kernel alone", "of the true best 100"
+OURS, PEER, SEARCH = "ours", "graph peer", "plain search"
+
+
+def our_methods(engine, weights):
+    """Return our ways to a query: name -> (system, function)."""
+    methods = {}
+    for tol, mode in RAN_MODES.items():
+        ran = RAN(NEIGHBORS, SMOOTHNESS, solver="local", tol=tol).fit(engine)
+        methods[f"RAN, {mode}"] = "RAN", lambda q, r=ran: r.rank(ids=q, top=TOP).ids
+    system = local_system(weights, SMOOTHNESS)
+    methods[KERNEL] = "RAN", lambda q: system.best([start_of(q)], [TOP])
+    graph = AdaptiveGraph(NEIGHBORS)
+    for tol, mode in PAGERANK_MODES.items():
+        walk = PersonalizedPageRank(DAMPING, graph=graph, solver="local", tol=tol).fit(engine)
+        methods[f"PageRank, {mode}"] = "PageRank", lambda q, r=walk: r.rank(ids=q, top=TOP).ids
+    return methods
+
+
+def truths(weights, timed, queries):
+    """Return the best 100 of every system, solved as far as double precision goes."""
+    gradients = GlobalGradients(whole_system(weights, SMOOTHNESS))
+    weights = weights.astype(np.float64)
+    degrees = weights.sum(axis=1)
+    # f = D x turns f = a P' f + (1 - a) y into (D - a W) x = (1 - a) y.
+    pages = GlobalGradients((sparse.diags_array(degrees) - DAMPING * weights).tocsr())
+    return {
+        "RAN": {q: best(gradients(q, atol=1e-13), q, TOP) for q in queries},
+        "PageRank": {q: best(degrees * pages(q, atol=1e-13), q, TOP) for q in queries},
+        "distance": timed["FAISS flat, one thread"].answers,
+    }
+
+
+def rows_of(timed, systems, kinds, true):
+    base = timed["RAN, certified"].median
+    for name, result in timed.items():
+        system, shares = systems[name], None
+        if system and name != KERNEL:
+            shares = [overlap(found, true[system][q]) for q, found in result.answers.items()]
+        yield {
+            "method": name,
+            "kind": kinds[name],
+            "system": system or "label spreading",
+            "queries": len(result.seconds),
+            "ms": 1e3 * result.median,
+            "times RAN, certified": result.median / base,
+            SHARE: float(np.mean(shares)) if shares else "-",
+        }
+
+
+def judge(rows):
+    goals, time = [], {row["method"]: row["ms"] for row in rows}
+    for ours in rows:
+        if ours["kind"] != OURS or ours["method"] == KERNEL:
+            continue
+        peers = [row for row in rows if row["kind"] == PEER and row["system"] == ours["system"]]
+        peer = min(peers, key=lambda row: row["ms"])
+        what = f"{described(ours)}: times faster than {described(peer)}"
+        fair = ours[SHARE] >= peer[SHARE]
+        goals.append(Goal(what, peer["ms"] / ours["ms"], least=100, must=40, valid=fair))
+    for name in ("RAN, certified", "RAN, tol 1e-4"):
+        ratio = time[name] / time["FAISS flat, one thread"]
+        goals.append(Goal(f"{name} / one query of FAISS flat, one thread", ratio, most=3))
+    return goals
+
+
+def described(row):
+    return f"{row['method']} ({100 * row[SHARE]:.2f} %)"
+
+
+def picture(rows):
+    rows = sorted(rows, key=lambda row: -row["ms"])
+    figure, (axes,) = plot(
+        "One query among 70,000 digits",
+        "MNIST, graph of 10 neighbours, best 100; median time of a query, and the share of the "
+        "true best 100 that was found",
+        size=(10.5, 6.4),
+    )
+    colors = {OURS: RIGHT, PEER: GREY, SEARCH: INK}
+    for place, row in enumerate(rows):
+        color, share = colors[row["kind"]], row[SHARE]
+        axes.plot(row["ms"], place, "o", color=color, markersize=7)
+        accuracy = f"   {100 * share:.1f} %" if share != "-" else ""
+        text = pretty(row["ms"] / 1e3) + accuracy
+        axes.annotate(text, (row["ms"], place), (9, -3.5), textcoords="offset points",
+                      color=color, fontsize=9)  # fmt: skip
+    axes.set_yticks(range(len(rows)), [row["method"] for row in rows])
+    for label, row in zip(axes.get_yticklabels(), rows, strict=True):
+        label.set_color(colors[row["kind"]])
+        label.set_weight("bold" if row["kind"] == OURS else "normal")
+    axes.set(xscale="log", xlabel="milliseconds, logarithmic")
+    axes.set_xlim(right=8 * max(row["ms"] for row in rows))
+    figure.subplots_adjust(left=0.29)
+    return figure
+
+
+def main():
+    arguments = options(__doc__).parse_args()
+    warnings.simplefilter("ignore", ConvergenceWarning)
+    engine = mnist()
+    weights = AdaptiveGraph(NEIGHBORS).build(engine)
+    print(f"graph: {weights.nnz:,} weights", flush=True)
+    groups = {
+        OURS: our_methods(engine, weights),
+        PEER: rivals.of_ran(weights, SMOOTHNESS)
+        | rivals.of_pagerank(weights, DAMPING)
+        | rivals.of_labels(weights, DAMPING),
+        SEARCH: rivals.of_distance(datasets.load("mnist").X),
+    }
+    methods = {name: ask for group in groups.values() for name, (_, ask) in group.items()}
+    systems = {name: system for group in groups.values() for name, (system, _) in group.items()}
+    kinds = {name: kind for kind, group in groups.items() for name in group}
+    queries = draw(engine.n_points, N_QUERIES)
+    print(f"{len(methods)} methods take turns on {N_QUERIES} queries", flush=True)
+    timed = take_turns(methods, queries, MOST_SECONDS)
+    rows = table(rows_of(timed, systems, kinds, truths(weights, timed, queries)))
+    used = [
+        "rankfold",
+        "scipy",
+        "scikit-network",
+        "igraph",
+        "networkx",
+        "scikit-learn",
+        "faiss-cpu",
+    ]
+    intro = [
+        *__doc__.split("\n\n")[1].splitlines(),
+        "",
+        f"MNIST, 70,000 x 784, k = {NEIGHBORS}, smoothness {SMOOTHNESS:g}, damping {DAMPING:g}, "
+        f"{weights.nnz:,} weights; medians over {N_QUERIES} queries, fewer where a method takes "
+        f"longer than {MOST_SECONDS:g} s for them. " + versions(*used),
+    ]
+    alt = "Median time of a query for each method, on a logarithmic axis."
+    publish("peers", "beside other libraries", intro, {"One query": rows}, judge(rows),
+            picture(rows), alt, arguments.docs)  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

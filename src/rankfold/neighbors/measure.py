@@ -1,0 +1,84 @@
+"""Distances by differences, never by products: nothing cancels, duplicates are at zero."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from rankfold.types import FloatArray, IntArray, Neighbors, Query
+
+if TYPE_CHECKING:
+    from rankfold.neighbors.contract import Engine
+
+
+def row_blocks(n_rows: int, row_size: int, block_bytes: int) -> Iterator[slice]:
+    """Cut rows into blocks that hold at most so many bytes of float64 each."""
+    step = max(1, block_bytes // (8 * max(1, row_size)))
+    return (slice(start, start + step) for start in range(0, n_rows, step))
+
+
+def stack(blocks: list[Neighbors], k: int) -> Neighbors:
+    """Put lists of different rows below each other."""
+    if not blocks:
+        return Neighbors(np.empty((0, k), dtype=np.intp), np.empty((0, k)))
+    return Neighbors(
+        np.concatenate([block.indices for block in blocks]),
+        np.concatenate([block.sq_distances for block in blocks]),
+    )
+
+
+def measured_row(points: FloatArray, query: FloatArray, block_bytes: int) -> FloatArray:
+    """Return the squared distance of every point to one vector."""
+    row = np.empty(len(points))
+    for block in row_blocks(len(points), points.shape[1], block_bytes):
+        row[block] = cdist(query[None, :], points[block], "sqeuclidean")[0]
+    return row
+
+
+def plain_sq_distances(engine: Engine, query: Query) -> FloatArray:
+    """Return each point's squared distance to the query.
+
+    For several examples this is the mean of the squared distances to each, by weight; up
+    to a constant, the squared distance to their weighted centre.
+    """
+    weights = query.weights / query.weights.sum()
+    total = np.zeros(engine.n_points)
+    for weight, row in zip(weights, engine.sq_distances(query.ids, query.vectors), strict=True):
+        total += weight * row
+    return total
+
+
+def nearest_columns(sq_distances: FloatArray, k: int, own: IntArray | None) -> Neighbors:
+    """Return the ``k`` smallest entries of every row, ties by column, without ``own``."""
+    n_rows, n_columns = sq_distances.shape
+    width = min(k + 1, n_columns)
+    edge = np.partition(sq_distances, width - 1, axis=1)[:, width - 1 : width]
+    rows, columns = np.nonzero(sq_distances <= edge)
+    values = sq_distances[rows, columns]
+    order = np.lexsort((columns, values, rows))
+    starts = np.searchsorted(rows, np.arange(n_rows))
+    place = np.arange(len(rows)) - starts[rows]
+    kept = place < width
+    chosen = order[kept].reshape(n_rows, width)
+    return Neighbors.merge([Neighbors(columns[chosen], values[chosen])], k, own)
+
+
+def measure_all(
+    points: FloatArray, queries: FloatArray, k: int, own: IntArray | None, block_bytes: int
+) -> Neighbors:
+    """Find the ``k`` nearest by measuring every distance, in blocks of rows and of columns."""
+    found = []
+    columns = max(k + 1, int(np.sqrt(block_bytes / 8)))
+    for rows in row_blocks(len(queries), columns, block_bytes):
+        block_own = None if own is None else own[rows]
+        parts = []
+        for start in range(0, len(points), columns):
+            sq_distances = cdist(queries[rows], points[start : start + columns], "sqeuclidean")
+            part = nearest_columns(sq_distances, k + 1, None)
+            shifted = np.where(part.indices < 0, part.indices, part.indices + start)
+            parts.append(Neighbors(shifted, part.sq_distances))
+        found.append(Neighbors.merge(parts, k, block_own))
+    return stack(found, k)

@@ -1,0 +1,84 @@
+"""Candidates become lists: measured by differences, sorted, the own point left out.
+
+Imported where it is used: compiling costs time, which small sets do without.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from rankfold.types import NOBODY, FloatArray, IntArray, Neighbors
+
+
+def refine(
+    points: FloatArray, queries: FloatArray, candidates: IntArray, own: IntArray | None, k: int
+) -> tuple[Neighbors, FloatArray]:
+    """Return the ``k`` nearest of each query's candidates, and the farthest of all of them.
+
+    Sums run in float64, in no fixed order, and decide the order; what is returned is rounded to
+    float32.
+    The farthest is inf where fewer candidates came than were asked for.
+
+    Parameters
+    ----------
+    points, queries : array of float32
+    candidates : array of int64, shape (n_queries, n_candidates)
+        No index twice in a row; -1 where the search ran out.
+    own : array of int, optional
+        The index each query has in the database; it never enters its own list.
+    """
+    n_queries = len(queries)
+    if own is None:
+        own = np.full(n_queries, NOBODY)
+    indices = np.full((n_queries, k), NOBODY, dtype=np.int32)
+    sq_distances = np.full((n_queries, k), np.inf, dtype=np.float32)
+    farthest = np.empty(n_queries)
+    _refine(
+        points,
+        np.ascontiguousarray(queries),
+        np.ascontiguousarray(candidates, dtype=np.int64),
+        own.astype(np.int64),
+        indices,
+        sq_distances,
+        farthest,
+    )
+    return Neighbors(indices, sq_distances), farthest
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc"})
+def _refine(points, queries, candidates, own, indices, sq_distances, farthest):  # type: ignore[no-untyped-def]
+    n_queries, n_candidates = candidates.shape
+    width = indices.shape[1]
+    near = np.empty(n_candidates, dtype=np.float64)
+    who = np.empty(n_candidates, dtype=np.int64)
+    for i in range(n_queries):
+        count = 0
+        last = 0.0
+        for c in range(n_candidates):
+            j = candidates[i, c]
+            if j < 0:
+                last = np.inf
+                continue
+            total = 0.0
+            for f in range(points.shape[1]):
+                difference = np.float64(points[j, f]) - np.float64(queries[i, f])
+                total += difference * difference
+            last = max(last, total)
+            if j == own[i]:
+                continue
+            # They come nearly sorted, so that hardly anything moves.
+            place = count
+            while place > 0 and (
+                near[place - 1] > total or (near[place - 1] == total and who[place - 1] > j)
+            ):
+                near[place] = near[place - 1]
+                who[place] = who[place - 1]
+                place -= 1
+            near[place] = total
+            who[place] = j
+            count += 1
+        farthest[i] = last
+        for c in range(min(count, width)):
+            indices[i, c] = who[c]
+            sq_distances[i, c] = near[c]

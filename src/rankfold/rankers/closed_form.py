@@ -1,0 +1,76 @@
+"""The first graph: the closed form of every neighbour list, at scores zero."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from rankfold.graph import adaptive_weights, affinity_matrix, symmetrize
+from rankfold.types import FloatArray, IntArray, Neighbors
+
+BLOCK_ROWS = 2**14
+"""Rows whose weights are computed at once."""
+
+SMALL = 20_000
+"""Up to so many points SciPy symmetrises sooner than compiled code is read."""
+
+
+class ClosedForm(NamedTuple):
+    """Weights of lists, and what all queries need to know of them.
+
+    Parameters
+    ----------
+    indices : array of int, shape (n_rows, n_neighbors)
+    weights : array of float, shape (n_rows, n_neighbors)
+        Rows of S, in the precision of the distances.
+    gamma : float
+        Mean of the ``gamma_i``.
+    end : float
+        Mean squared distance at which weights end, ``d_{i,k+1}``.
+    cost : float
+        ``sum_ij d_ij s_ij``.
+    """
+
+    indices: IntArray
+    weights: FloatArray
+    gamma: float
+    end: float
+    cost: float
+
+    @classmethod
+    def of(cls, neighbors: Neighbors, n_neighbors: int) -> ClosedForm:
+        """Apply the closed form to every list, block by block."""
+        nearest = neighbors.head(n_neighbors + 1)
+        indices = nearest.indices[:, :n_neighbors]
+        weights = np.empty(indices.shape, dtype=nearest.sq_distances.dtype)
+        gamma = end = cost = 0.0
+        for start in range(0, len(indices), BLOCK_ROWS):
+            rows = slice(start, start + BLOCK_ROWS)
+            distances = nearest.sq_distances[rows].astype(np.float64)
+            found, gammas, ends = adaptive_weights(distances, n_neighbors)
+            found = found[:, : indices.shape[1]]
+            weights[rows] = found
+            used = np.where(found > 0, distances[:, : indices.shape[1]], 0.0)
+            gamma += float(gammas.sum())
+            end += float(ends.sum())
+            cost += float(np.sum(found * used))
+        n_rows = max(1, len(indices))
+        return cls(indices, weights, gamma / n_rows, end / n_rows, cost)
+
+    def affinity(self, n_points: int) -> sparse.csr_array:
+        """Return S, one row per list."""
+        return affinity_matrix(self.indices, self.weights, n_points)
+
+    def symmetric(self) -> sparse.csr_array:
+        """Return ``W = (S + S') / 2`` for the lists of a whole database.
+
+        In double precision, or where memory matters, in that of the lists.
+        """
+        n_points = len(self.indices)
+        if n_points <= SMALL:
+            return symmetrize(self.affinity(n_points))
+        from rankfold.linking import link  # compiled code, read when it is used
+
+        return link(self.indices, self.weights)

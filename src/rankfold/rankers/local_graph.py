@@ -1,0 +1,142 @@
+"""RAN where a query reaches: cost and memory of a query do not grow with the database."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from rankfold.graph import symmetrize
+from rankfold.neighbors import Engine
+from rankfold.rankers.alternation import Alternation
+from rankfold.rankers.closed_form import ClosedForm
+from rankfold.rankers.graph_step import CandidateLists
+from rankfold.rankers.local_turns import LocalTurns
+from rankfold.rankers.reached import Best, best_found, others_wanted, rank_reached
+from rankfold.rankers.region import Base, LocalScores
+from rankfold.solvers import LocalSystem, Reached, Start
+from rankfold.types import NOBODY, FloatArray, IntArray, Neighbors, Query, Ranking, Trace
+
+
+class LocalGraph:
+    """Answers queries by local solves.
+
+    Parameters
+    ----------
+    engine : Engine
+    neighbors : Neighbors
+    first : ClosedForm
+        The first graph.
+    alternation : Alternation
+        How graph and scores are learned from there.
+    """
+
+    def __init__(
+        self, engine: Engine, neighbors: Neighbors, first: ClosedForm, alternation: Alternation
+    ) -> None:
+        self.engine, self.neighbors, self.alternation = engine, neighbors, alternation
+        step, n_points = alternation.step, engine.n_points
+        ones = np.ones(n_points)
+        weights = first.symmetric()
+        self.system = LocalSystem(weights, 2 * step.smoothness, margin=ones, scale=ones)
+        if alternation.max_iter > 1:
+            squares = float(np.sum(first.weights.astype(np.float64) ** 2))
+            self.first = self.later = Base(weights, first.cost / step.unit, squares)
+            if step.gamma == "shared":
+                self.later = self._at_scores_zero()
+            self._idle: list[FloatArray] = []
+
+    def rank(
+        self, queries: Sequence[Query], unseen: Sequence[Neighbors], top: int, include_query: bool
+    ) -> Iterator[Ranking]:
+        """Answer each query; ``unseen`` has the lists of its vectors."""
+        starts = [self._start(*pair) for pair in zip(queries, unseen, strict=True)]
+        tops = [others_wanted(query, top, include_query) for query in queries]
+        answers = self._once(starts, tops)
+        if self.alternation.max_iter > 1:
+            answers = self._several(queries, unseen, starts, tops)
+        for query, (best, trace) in zip(queries, answers, strict=True):
+            own = query.weights[: len(query.ids)]
+            yield rank_reached(self.engine, query, best, own, top, include_query, trace)
+
+    def _once(
+        self, starts: Sequence[Start], tops: Sequence[int]
+    ) -> Iterator[tuple[Best, Trace | None]]:
+        found = self.system.best(starts, tops, self.alternation.tol)
+        for best in best_found(found):
+            yield best, None
+
+    def _several(
+        self,
+        queries: Sequence[Query],
+        unseen: Sequence[Neighbors],
+        starts: Sequence[Start],
+        tops: Sequence[int],
+    ) -> Iterator[tuple[Best, Trace | None]]:
+        for query, lists, start, top in zip(queries, unseen, starts, tops, strict=True):
+            reached = self.system.solve(start, self.alternation.tol)
+            yield self._alternate(query, lists, reached, top)
+
+    def _at_scores_zero(self) -> Base:
+        """Return the graph that the S-step learns where no score reaches."""
+        nobody = self.neighbors.take(np.empty(0, dtype=np.intp))
+        no_vectors = np.empty((0, self.engine.n_features))
+        lists = CandidateLists(self.engine, self.neighbors, no_vectors, nobody)
+        n_points = self.engine.n_points
+        graph = self.alternation.step(lists, np.zeros(n_points), np.arange(n_points))
+        squares = float(np.sum(graph.affinity.data**2))
+        return Base(symmetrize(graph.affinity), graph.cost, squares)
+
+    def _alternate(
+        self, query: Query, unseen: Neighbors, reached: Reached, top: int
+    ) -> tuple[Best, Trace]:
+        n_rows = self.engine.n_points + len(query.vectors)
+        try:
+            dense = self._idle.pop()
+        except IndexError:
+            dense = np.zeros(n_rows)
+        if len(dense) < n_rows:
+            dense = np.zeros(n_rows)
+        lists = CandidateLists(self.engine, self.neighbors, query.vectors, unseen)
+        step, tol = self.alternation.step, self.alternation.tol
+        turns = LocalTurns(lists, query, step, self.first, self.later, dense, tol)
+        order = np.argsort(reached.points)
+        values = np.maximum(reached.values, 0.0)
+        bound = max(reached.above, reached.below)
+        scored = LocalScores(reached.points[order], values[order], bound, reached.n_steps)
+        first = turns.with_query(scored)
+        scores, trace = self.alternation.run(turns, turns.first_graph(first), first)
+        self._idle.append(dense)
+        return turns.best(scores, top), trace
+
+    def _start(self, query: Query, unseen: Neighbors) -> Start:
+        """Return what the query gives to its neighbours.
+
+        A point of the query is eliminated, with its seed as its score. So is an unseen vector,
+        whose edges of weight ``s / 2`` also hold their other ends back: they add to the diagonal.
+        """
+        n_ids = len(query.ids)
+        own = Start(clamped=query.ids, seeds=query.weights[:n_ids], left_out=query.ids)
+        if not len(query.vectors):
+            return own
+        pulled, pull = self._attach(unseen)
+        seeds = zip(pull, query.weights[n_ids:], strict=True)
+        given = np.concatenate([seed * edges for edges, seed in seeds])
+        points = np.concatenate(pulled)
+        return own._replace(points=points, given=given, pulled=points, pull=np.concatenate(pull))
+
+    def _attach(self, unseen: Neighbors) -> tuple[list[IntArray], list[FloatArray]]:
+        """Return each vector's neighbours and ``2 lambda w``, with ``w = s / 2``."""
+        step = self.alternation.step
+        form = ClosedForm.of(unseen, step.n_neighbors)
+        kept = [row != NOBODY for row in form.indices]
+        pulled = [row[use] for row, use in zip(form.indices, kept, strict=True)]
+        strengths = [
+            step.smoothness * row[use].astype(np.float64)
+            for row, use in zip(form.weights, kept, strict=True)
+        ]
+        return pulled, strengths
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_idle": []}

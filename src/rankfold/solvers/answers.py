@@ -1,0 +1,100 @@
+"""Answers to many queries in one call of compiled code, which lets go of the interpreter."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from rankfold.solvers.arrays import CERTIFIED, PAUSED, Stand, Start
+from rankfold.solvers.levels import WORK_BETWEEN_PAUSES, solve
+from rankfold.solvers.push import CLAMPED, LEFT_OUT, begin, clear
+
+FIRST_LEVEL = 0.1
+"""Share of the largest value below which residuals are brought first."""
+
+
+@njit(nogil=True, cache=True)
+def answer(system, work, inverses, batch, found, first, stand, tol, relaxation, patience):  # type: ignore[no-untyped-def]
+    """Answer queries from the first on.
+
+    After much work it returns early, so that it can be stopped: the query that is next, or the one
+    that is not finished, and where that one stands.
+    """
+    n_edges = 0
+    for i in range(first, len(batch.sizes)):
+        query = query_of(batch, i)
+        top = batch.tops[i]
+        if stand.n_touched == 0:
+            level = max(tol, FIRST_LEVEL * query.size)
+            n = begin(system, work, query)
+            stand = Stand(n, 0, level, 0.0, 0.0, 0.0, 0.0, 0, 0, PAUSED)
+        before = stand.n_edges
+        stand = solve(system, work, stand, query, top, tol, relaxation, patience)
+        if stand.state == PAUSED:
+            return i, stand
+        found.counts[i] = extract(system, work, stand, top, found.points[i], found.scores[i])
+        found.above[i], found.below[i] = stand.above, stand.below
+        found.n_steps[i], found.n_touched[i] = stand.n_steps, stand.n_touched
+        found.certified[i] = stand.state == CERTIFIED
+        for place in range(batch.ends[i, 2], batch.ends[i + 1, 2]):
+            found.own[place] = refined(system, work, batch.left_out[place])
+        clear(work, stand.n_touched, query, inverses)
+        n_edges += stand.n_edges - before
+        stand = Stand(0, 0, 0.0, 0.0, 0.0, 0.0, 0.0, 0, 0, PAUSED)
+        if n_edges > WORK_BETWEEN_PAUSES:
+            return i + 1, stand
+    return len(batch.sizes), stand
+
+
+@njit(nogil=True, cache=True)
+def query_of(batch, i):  # type: ignore[no-untyped-def]
+    """Return one query of several."""
+    points, clamped, left_out, pulled = batch.ends[i]
+    next_points, next_clamped, next_left_out, next_pulled = batch.ends[i + 1]
+    return Start(
+        batch.points[points:next_points],
+        batch.given[points:next_points],
+        batch.sizes[i],
+        batch.clamped[clamped:next_clamped],
+        batch.seeds[clamped:next_clamped],
+        batch.left_out[left_out:next_left_out],
+        batch.pulled[pulled:next_pulled],
+        batch.pull[pulled:next_pulled],
+    )
+
+
+@njit(nogil=True, cache=True)
+def refined(system, work, point):  # type: ignore[no-untyped-def]
+    """Return a score with the point's own residual, which is part of its error."""
+    own = 0.0 if work.marks[point] & CLAMPED else work.residual[point] * work.inverse[point]
+    return system.scale[point] * (work.value[point] + own)
+
+
+@njit(nogil=True, cache=True)
+def extract(system, work, stand, top, points, scores):  # type: ignore[no-untyped-def]
+    """Write the best points and their scores, ties by index; return how many there are.
+
+    A residual is within the level, so only scores near the end of the top or above can be in it.
+    """
+    value, marks, touched, scale = work.value, work.marks, work.touched, system.scale
+    least = max(0.0, stand.last - 2 * system.largest_scale * stand.level)
+    candidates = work.queue
+    n_candidates = 0
+    for a in range(stand.n_touched):
+        point = touched[a]
+        if scale[point] * value[point] >= least and not marks[point] & (CLAMPED | LEFT_OUT):
+            candidates[n_candidates] = point
+            n_candidates += 1
+    chosen = np.sort(candidates[:n_candidates])
+    keys = np.empty(n_candidates)
+    for a in range(n_candidates):
+        keys[a] = -refined(system, work, chosen[a])
+    order = np.argsort(keys, kind="mergesort")
+    count = 0
+    for a in range(min(top, n_candidates)):
+        if keys[order[a]] >= 0.0:
+            break
+        points[a] = chosen[order[a]]
+        scores[a] = -keys[order[a]]
+        count += 1
+    return count

@@ -1,0 +1,182 @@
+"""The arrays that local solves work on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+CERTIFIED, WITHIN_TOL, PAUSED = 0, 1, 2
+"""Why a solve returned."""
+
+Floats = NDArray[np.float64]
+
+
+class System(NamedTuple):
+    """The system: B by rows of the spreading point, margins and the scale of the scores."""
+
+    indptr: NDArray[Any]
+    indices: NDArray[Any]
+    spread: NDArray[Any]
+    margin: Floats
+    scale: Floats
+    largest_scale: float
+    largest_diagonal: float
+    longest_row: int
+
+
+class Workspace(NamedTuple):
+    """Arrays that a query uses and leaves clean.
+
+    The first four have an entry per point. The others are filled from their beginning, up
+    to the number of points or edges that were touched; memory beyond is never used.
+    """
+
+    residual: Floats
+    value: Floats
+    inverse: Floats
+    marks: NDArray[np.uint8]
+    place: NDArray[np.int32]
+    touched: NDArray[np.int32]
+    queue: NDArray[np.int32]
+    ends: NDArray[np.int64]
+    columns: NDArray[np.int32]
+    weights: NDArray[Any]
+    compact: Floats
+
+
+class Start(NamedTuple):
+    """A query in the terms of a system.
+
+    Parameters
+    ----------
+    points, given : arrays
+        Entries of the right-hand side, each divided by its margin; all others are zero.
+    size : float
+        No exact value is larger.
+    clamped, seeds : arrays
+        Points whose rows are eliminated, and their values, which they spread by their rows.
+    left_out : array of int
+        Points that are not part of the answer.
+    pulled, pull : arrays
+        What the query adds to diagonals, each divided by its margin.
+    """
+
+    points: NDArray[Any] = np.empty(0, dtype=np.int64)
+    given: Floats = np.empty(0)
+    size: float = 1.0
+    clamped: NDArray[Any] = np.empty(0, dtype=np.int64)
+    seeds: Floats = np.empty(0)
+    left_out: NDArray[Any] = np.empty(0, dtype=np.int64)
+    pulled: NDArray[Any] = np.empty(0, dtype=np.int64)
+    pull: Floats = np.empty(0)
+
+    def prepared(self) -> Start:
+        """Return it with arrays as compiled code takes them."""
+        return Start(
+            np.ascontiguousarray(self.points, dtype=np.int64),
+            np.ascontiguousarray(self.given, dtype=np.float64),
+            float(self.size),
+            np.ascontiguousarray(self.clamped, dtype=np.int64),
+            np.ascontiguousarray(self.seeds, dtype=np.float64),
+            np.ascontiguousarray(self.left_out, dtype=np.int64),
+            np.ascontiguousarray(self.pulled, dtype=np.int64),
+            np.ascontiguousarray(self.pull, dtype=np.float64),
+        )
+
+
+class Batch(NamedTuple):
+    """Several queries: the arrays of `Start` one after the other, and where each ends."""
+
+    points: NDArray[np.int64]
+    given: Floats
+    sizes: Floats
+    clamped: NDArray[np.int64]
+    seeds: Floats
+    left_out: NDArray[np.int64]
+    pulled: NDArray[np.int64]
+    pull: Floats
+    ends: NDArray[np.int64]
+    tops: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, starts: Sequence[Start], tops: Sequence[int]) -> Batch:
+        """Join queries, each with the number of points to find."""
+        lengths = [
+            [len(one.points), len(one.clamped), len(one.left_out), len(one.pulled)]
+            for one in starts
+        ]
+        ends = np.zeros((len(starts) + 1, 4), dtype=np.int64)
+        np.cumsum(np.array(lengths, dtype=np.int64).reshape(-1, 4), axis=0, out=ends[1:])
+        whole = ("points", "clamped", "left_out", "pulled")
+        points, clamped, left_out, pulled = (
+            np.concatenate([getattr(one, name) for one in starts]).astype(np.int64)
+            for name in whole
+        )
+        given, seeds, pull = (
+            np.concatenate([getattr(one, name) for one in starts]).astype(np.float64)
+            for name in ("given", "seeds", "pull")
+        )
+        sizes = np.array([one.size for one in starts], dtype=np.float64)
+        lengths_wanted = np.array(tops, dtype=np.int64)
+        return cls(
+            points, given, sizes, clamped, seeds, left_out, pulled, pull, ends, lengths_wanted
+        )
+
+
+class Found(NamedTuple):
+    """Answers to several queries, a row for each; rows that are too short end at their count.
+
+    ``own`` has the scores of the points that were left out, one query after the other.
+    """
+
+    points: NDArray[np.int64]
+    scores: Floats
+    counts: NDArray[np.int64]
+    above: Floats
+    below: Floats
+    n_steps: NDArray[np.int64]
+    n_touched: NDArray[np.int64]
+    certified: NDArray[np.bool_]
+    own: Floats
+
+    @classmethod
+    def empty(cls, n_queries: int, top: int, n_left_out: int) -> Found:
+        """Make room for answers."""
+        whole = [np.empty(n_queries, dtype=np.int64) for _ in range(3)]
+        return cls(
+            np.empty((n_queries, top), dtype=np.int64),
+            np.empty((n_queries, top)),
+            whole[0],
+            np.empty(n_queries),
+            np.empty(n_queries),
+            whole[1],
+            whole[2],
+            np.empty(n_queries, dtype=np.bool_),
+            np.empty(n_left_out),
+        )
+
+
+class Stand(NamedTuple):
+    """Where a solve stands: it can be resumed from here.
+
+    ``n_rows`` touched points have their rows copied. ``drift`` bounds by how much the residuals
+    differ from what they would be without rounding. ``last`` is the score at the end of the top,
+    as far as it is known.
+    """
+
+    n_touched: int
+    n_rows: int
+    level: float
+    drift: float
+    last: float
+    above: float
+    below: float
+    n_steps: int
+    n_edges: int
+    state: int
+
+
+NOT_BEGUN = Stand(0, 0, 0.0, 0.0, 0.0, 0.0, 0.0, 0, 0, PAUSED)

@@ -1,0 +1,272 @@
+"""Local solves: every bound holds, the certificate is true, and only what is near is touched."""
+
+import pickle
+
+import numpy as np
+import pytest
+import reference
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from rankfold.check import InputError
+from rankfold.solvers import LocalSystem, Start, answers, certificate, gradients, push
+
+SHARES = st.sampled_from([0.0, 0.5, 1.0, np.inf])
+
+
+def random_graph(seed, n, density=0.25):
+    rng = np.random.default_rng(seed)
+    weights = np.triu(rng.uniform(size=(n, n)) * (rng.uniform(size=(n, n)) < density), 1)
+    return sparse.csr_array(weights + weights.T)
+
+
+def line(n):
+    return sparse.diags_array([np.ones(n - 1), np.ones(n - 1)], offsets=[-1, 1]).tocsr()
+
+
+def dense(system):
+    """Return the matrix whose rows are divided by their margins."""
+    arrays = system.system
+    shape = (system.n_points, system.n_points)
+    spread = sparse.csr_array((arrays.spread, arrays.indices, arrays.indptr), shape=shape)
+    return np.diag(1 / system.inverse) - spread.toarray().T
+
+
+def exact(system, start):
+    """Solve densely, with clamped rows eliminated and the query's edges on the diagonal."""
+    A, b = dense(system), np.zeros(system.n_points)
+    np.add.at(b, start.points, start.given)
+    b -= A[:, start.clamped] @ start.seeds
+    np.add.at(A, (start.pulled, start.pulled), start.pull)
+    free = np.setdiff1d(np.arange(system.n_points), start.clamped)
+    values = np.zeros(system.n_points)
+    values[free] = np.linalg.solve(A[np.ix_(free, free)], b[free])
+    return values
+
+
+@st.composite
+def problems(draw):
+    seed, n = draw(st.integers(0, 10_000)), draw(st.integers(3, 40))
+    rng = np.random.default_rng(seed)
+    weights = random_graph(seed, n)
+    scale = rng.uniform(0.5, 2, n) if draw(st.booleans()) else np.ones(n)
+    margin = rng.uniform(0.1, 2, n) if draw(st.booleans()) else np.ones(n)
+    beta = draw(st.sampled_from([0.02, 0.9, 2.0, 20.0, 200.0]))
+    system = LocalSystem(weights, beta, margin, scale, patience=draw(SHARES))
+    points = rng.choice(n, rng.integers(1, 3), replace=False)
+    clamped = rng.choice(n, draw(st.integers(0, 2)), replace=False)
+    pulled = rng.choice(n, draw(st.integers(0, 3)))
+    given_values = rng.uniform(0.1, 1, len(points))
+    start = Start(
+        points,
+        given_values,
+        size=2.0,
+        clamped=clamped,
+        seeds=rng.uniform(0, 1, len(clamped)),
+        left_out=clamped,
+        pulled=pulled,
+        pull=rng.uniform(0, 3, len(pulled)),
+    )
+    return system, start
+
+
+@settings(deadline=None, max_examples=300)
+@given(problems(), st.integers(1, 10), st.sampled_from([1e-2, 1e-4, 1e-8]))
+def test_every_value_is_within_the_bound_and_the_certificate_is_true(problem, top, tol):
+    system, start = problem
+    reached = system.solve(start, tol)
+    values = np.zeros(system.n_points)
+    values[reached.points] = reached.values
+    true = exact(system, start)
+    free = np.setdiff1d(np.arange(system.n_points), start.clamped)
+    assert np.all(true[free] <= values[free] + reached.above + 1e-14)
+    assert np.all(true[free] >= values[free] - reached.below - 1e-14)
+    assert max(reached.above, reached.below) <= 1.2 * tol
+    found = system.best([start], [top], tol)
+    count, bound = found.counts[0], max(found.above[0], found.below[0])
+    points, scores = found.points[0, :count], found.scores[0, :count]
+    true_scores = system.system.scale * true
+    errors = np.abs(scores - true_scores[points]) / system.system.scale[points]
+    assert errors.max(initial=0.0) <= bound + 1e-14
+    assert np.all(np.diff(scores) <= 0)
+    if found.certified[0]:
+        others = np.setdiff1d(free, points)
+        assert count == top
+        assert true_scores[points].min() > true_scores[others].max(initial=-np.inf)
+    else:
+        assert bound <= 1.2 * tol
+
+
+@settings(deadline=None)
+@given(problems(), st.sampled_from([1.0, 1.4]), st.sampled_from([0.3, 1e-2]))
+def test_push_is_what_the_reference_does(problem, relaxation, level):
+    system, start = problem
+    start = Start(start.points, start.given).prepared()
+    work = system._workspace()
+    n = push.begin(system.system, work, start)
+    n, _, steps, _, finished = push.push(system.system, work, n, level, relaxation, 1e9)
+    A, b = dense(system), np.zeros(system.n_points)
+    b[start.points] = start.given
+    assert finished
+    np.testing.assert_allclose(work.residual, b - A @ work.value, atol=1e-12)
+    assert np.abs(work.residual).max() <= level
+    # A queue in another order of neighbours takes other steps to the same level.
+    x, r, by_reference = reference.push(A, b, np.zeros(len(b)), level, relaxation)
+    assert np.abs(r).max() <= level
+    assert np.abs(x - work.value).max() <= 2 * level
+    assert (steps == 0) == (by_reference == 0)
+
+
+@settings(deadline=None)
+@given(st.integers(0, 10_000), st.sampled_from([0.5, 5.0, 50.0]))
+def test_gradients_are_those_of_the_reference(seed, beta):
+    rng = np.random.default_rng(seed)
+    weights = random_graph(seed, 12, 0.6) + line(12)
+    system = LocalSystem(weights, beta, rng.uniform(0.1, 2, 12), np.ones(12))
+    b = rng.uniform(size=12)
+    work = system._workspace()
+    n = push.begin(system.system, work, Start(np.arange(12), b).prepared())
+    n_touched = gradients.copy_rows(system.system, work, n, 0)
+    n_steps = gradients.polish(system.system, work, n, n_touched, 0.05)
+    margin = system.system.margin
+    A = margin[:, None] * dense(system)
+    np.testing.assert_allclose(A, A.T, atol=1e-12)
+    by_reference = reference.conjugate_gradients(A, margin * b, np.zeros(12), n_steps)
+    np.testing.assert_allclose(work.value, by_reference, atol=1e-9)
+    assert np.abs(b - dense(system) @ work.value).max() <= 0.05 + 1e-9
+
+
+@settings(deadline=None)
+@given(problems(), st.integers(1, 5), st.sampled_from([0.3, 1e-1, 1e-3, 1e-6]))
+def test_certificate_is_that_of_the_reference(problem, top, level):
+    system, start = problem
+    start = Start(start.points, start.given).prepared()
+    system.system = system.system._replace(scale=np.ones(system.n_points), largest_scale=1.0)
+    work = system._workspace()
+    n = push.begin(system.system, work, start)
+    n, *_ = push.push(system.system, work, n, level, 1.0, 1e9)
+    last, following, found = certificate.best_values(system.system, work, n, top, 0.0)
+    if found <= top or last == following:
+        return
+    above, below = certificate.bounds(work, n, 0.0)
+    certain = certificate.is_certain(system.system, work, n, top, last, above, below, 0.0)
+    A, b = dense(system), np.zeros(system.n_points)
+    b[start.points] = start.given
+    assert certain == reference.certain_top(A, b, work.value, top)
+
+
+def test_a_workspace_is_left_clean():
+    system = LocalSystem(random_graph(0, 30), 2.0, np.ones(30), np.ones(30))
+    start = Start(
+        np.array([3]),
+        np.array([1.0]),
+        clamped=np.array([5]),
+        seeds=np.array([0.5]),
+        left_out=np.array([5, 6]),
+    )
+    pulling = start._replace(pulled=np.array([4, 4]), pull=np.array([1.0, 2.0]))
+    first = system.solve(start)
+    pulled = system.solve(pulling)
+    again = system.solve(start)
+    np.testing.assert_array_equal(first.values, again.values)
+    assert not np.array_equal(first.values, pulled.values)
+    assert len(system._idle) == 1
+    work = system._idle[0]
+    assert not work.residual.any()
+    assert not work.value.any()
+    assert not work.marks.any()
+    np.testing.assert_array_equal(work.inverse, system.inverse)
+
+
+@pytest.mark.parametrize("patience", [0.0, 1.0, np.inf])
+@pytest.mark.parametrize("beta", [1.0, 100.0])
+def test_touched_points_do_not_grow_with_the_database(patience, beta):
+    touched = []
+    for n in (2_000, 20_000):
+        system = LocalSystem(line(n), beta, np.ones(n), np.ones(n), patience)
+        start = Start(clamped=np.array([n // 2]), seeds=np.ones(1))
+        touched.append(len(system.solve(start, tol=1e-6).points))
+    assert touched[0] == touched[1] < 1_000
+
+
+def test_ties_end_at_the_tolerance():
+    system = LocalSystem(line(5), 1.0, np.ones(5), np.ones(5))
+    start = Start(clamped=np.array([2]), seeds=np.ones(1))
+    assert system.best([start], [2]).certified[0]  # both neighbours
+    assert not system.best([start], [1]).certified[0]  # one of two alike
+
+
+def test_a_batch_answers_like_its_queries():
+    system = LocalSystem(random_graph(3, 40), 2.0, np.ones(40), np.ones(40))
+    starts = [
+        Start(clamped=np.array([1]), seeds=np.ones(1), left_out=np.array([1])),
+        Start(np.array([4, 5]), np.array([1.0, 0.5]), left_out=np.array([4, 5])),
+        Start(np.array([7]), np.ones(1), pulled=np.array([7]), pull=np.ones(1)),
+    ]
+    together = system.best(starts, [6, 6, 6])
+    for row, start in enumerate(starts):
+        alone = system.best([start], [6])
+        np.testing.assert_array_equal(together.points[row], alone.points[0])
+        np.testing.assert_array_equal(together.scores[row], alone.scores[0])
+    own = system.best(starts[1:2], [6]).own
+    np.testing.assert_array_equal(together.own[1:], own)
+
+
+def test_single_precision_is_solved_as_it_is_stored():
+    weights = random_graph(1, 40)
+    weights.data = weights.data.astype(np.float32)
+    system = LocalSystem(weights, 2.0, np.ones(40), np.ones(40))
+    assert system.system.spread.dtype == np.float32
+    start = Start(np.array([0]), np.array([1.0]))
+    reached = system.solve(start, tol=1e-10)
+    values = np.zeros(40)
+    values[reached.points] = reached.values
+    assert np.abs(values - exact(system, start)).max() < 1e-6
+
+
+@pytest.mark.parametrize("beta", [60.0, 1e5, 1e7])
+def test_rows_sum_to_one_as_they_are_stored(beta):
+    rng = np.random.default_rng(0)
+    dense_weights = np.zeros((200, 200))
+    dense_weights[:3] = rng.uniform(size=(3, 200))
+    dense_weights[:3, :3] = 0.0
+    hubs = sparse.csr_array((dense_weights + dense_weights.T).astype(np.float32))
+    system = LocalSystem(hubs, beta, np.ones(200), np.ones(200))
+    sums = dense(system).sum(axis=1)
+    np.testing.assert_allclose(sums, 1.0, atol=1e-15 * 200 * beta)
+    found = system.best([Start(np.array([7]), np.ones(1))], [5], 1e-6)
+    true = exact(system, Start(np.array([7]), np.ones(1)))
+    error = np.abs(found.scores[0] - true[found.points[0]]).max()
+    assert error <= max(found.above[0], found.below[0]) + 1e-12
+
+
+def test_rows_that_do_not_dominate_are_refused():
+    with pytest.raises(InputError, match="every one must be positive"):
+        LocalSystem(line(3), 1.0, np.array([1.0, 0.0, 1.0]), np.ones(3))
+
+
+def test_a_long_solve_comes_back_to_be_stopped(monkeypatch):
+    system = LocalSystem(random_graph(4, 40), 50.0, np.ones(40), np.ones(40))
+    starts = [Start(np.array([i]), np.ones(1)) for i in range(5)]
+    calls, answer = [], answers.answer
+
+    def counted(*given):
+        # A little work at a time, as if there were much of it.
+        calls.append(given[5])
+        batch = given[3]._replace(sizes=given[3].sizes[: given[5] + 1])
+        return answer(*given[:3], batch, *given[4:])
+
+    whole = system.best(starts, [4] * 5)
+    monkeypatch.setattr(answers, "answer", counted)
+    parts = system.best(starts, [4] * 5)
+    assert calls == [0, 1, 2, 3, 4]
+    np.testing.assert_array_equal(parts.points, whole.points)
+
+
+def test_a_copy_by_pickle_answers_alike():
+    system = LocalSystem(random_graph(2, 20), 1.0, np.ones(20), np.ones(20))
+    start = Start(np.array([0]), np.array([1.0]))
+    before = system.solve(start)
+    copy = pickle.loads(pickle.dumps(system))  # noqa: S301
+    np.testing.assert_array_equal(copy.solve(start).values, before.values)

@@ -39,7 +39,11 @@ class LocalGraph:
         step, n_points = alternation.step, engine.n_points
         ones = np.ones(n_points)
         weights = first.symmetric()
-        self.system = LocalSystem(weights, 2 * step.smoothness, margin=ones, scale=ones)
+        coupling = 2 * step.smoothness
+        if alternation.max_iter == 1:  # nothing else needs the weights as they are
+            weights.data *= coupling
+            coupling = 1.0
+        self.system = LocalSystem(weights, coupling, margin=ones, scale=ones)
         if alternation.max_iter > 1:
             squares = float(np.sum(first.weights.astype(np.float64) ** 2))
             self.first = self.later = Base(weights, first.cost / step.unit, squares)

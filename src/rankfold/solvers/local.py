@@ -89,11 +89,16 @@ class LocalSystem:
             )
         weights = sparse.csr_array(weights)
         indptr, indices = weights.indptr, weights.indices
-        spread = beta * weights.data
-        if not np.all(margin == 1.0):
+        spread = weights.data if beta == 1.0 else beta * weights.data
+        even = bool(np.all(margin == 1.0))
+        if not even:
             spread = (spread / margin[indices]).astype(spread.dtype)
         # Summed as they are stored, so that rows sum to one in any precision.
-        received = np.bincount(indices, weights=spread, minlength=len(margin))
+        received = (
+            _row_sums(indptr, spread)
+            if even
+            else np.bincount(indices, weights=spread, minlength=len(margin))
+        )
         self.inverse = np.asarray(1.0 / (1.0 + received), dtype=np.float64)
         self.system = System(
             indptr,
@@ -186,3 +191,12 @@ class LocalSystem:
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_idle": []}
+
+
+def _row_sums(indptr: IntArray, data: FloatArray) -> FloatArray:
+    """Sum rows in double precision; with even margins B is symmetric, and needs no more memory."""
+    sums = np.zeros(len(indptr) - 1)
+    filled = np.diff(indptr) > 0
+    if filled.any():
+        sums[filled] = np.add.reduceat(data, indptr[:-1][filled], dtype=np.float64)
+    return sums

@@ -33,12 +33,6 @@ MOST_QUERIES = 256
 """Most queries that are answered at once, so that threads can share them."""
 
 
-def answers_locally(ranker: Any, top: int) -> bool:
-    """Return whether a ranker has a local solver, and it is the cheaper way to an answer."""
-    short = 4 * top <= ranker.engine_.n_points
-    return ranker._local is not None and (short or ranker.solver == "local")
-
-
 class Ranker(BaseEstimator, metaclass=ABCMeta):
     """Base of all rankers: checks the input and turns scores into rankings.
 
@@ -46,6 +40,7 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
     """
 
     metric: str
+    _local: Any = None
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the shape of the data.
@@ -205,7 +200,13 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
 
     def _width(self, top: int) -> int:
         """Return how many scores a query needs at once."""
-        return self.engine_.n_points
+        return top if self._answers_locally(top) else self.engine_.n_points
+
+    def _answers_locally(self, top: int) -> bool:
+        """Return whether there is a local solver, and it is to answer."""
+        if self._local is None:
+            return False
+        return 4 * top <= self.engine_.n_points or getattr(self, "solver", None) == "local"
 
     def _answers(
         self, queries: Sequence[Query], top: int, include_query: bool, traced: bool

@@ -1,4 +1,4 @@
-"""RAN where a query reaches: cost and memory of a query do not grow with the database."""
+"""RAN where a query reaches: the points it touches do not grow in number with the database."""
 
 from __future__ import annotations
 

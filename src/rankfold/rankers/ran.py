@@ -20,7 +20,7 @@ from rankfold.check import (
     check_top,
 )
 from rankfold.rankers.alternation import Alternation
-from rankfold.rankers.base import Ranker, answers_locally
+from rankfold.rankers.base import Ranker
 from rankfold.rankers.candidates import candidate_lists
 from rankfold.rankers.closed_form import ClosedForm
 from rankfold.rankers.graph_step import GraphStep
@@ -203,13 +203,10 @@ class RAN(Ranker):
             )
         return self._whole
 
-    def _width(self, top: int) -> int:
-        return top if answers_locally(self, top) else self.engine_.n_points
-
     def _answers(
         self, queries: Sequence[Query], top: int, include_query: bool, traced: bool
     ) -> Iterator[Ranking]:
-        if self._local is None or not answers_locally(self, top):
+        if self._local is None or not self._answers_locally(top):
             yield from super()._answers(queries, top, include_query, traced)
             return
         unfinished = unsolved = 0

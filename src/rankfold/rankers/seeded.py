@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from rankfold.check import check_graph
-from rankfold.rankers.base import Ranker, answers_locally
+from rankfold.rankers.base import Ranker
 from rankfold.rankers.graphs import GraphRecipe, make_graph
 from rankfold.rankers.local_restart import LocalRestart
 from rankfold.rankers.transition import degrees, inverse, scale_rows
@@ -64,13 +64,10 @@ class SeededRanker(GraphRanker):
     def _spread(self, seeds: FloatArray) -> Iterable[Solution]:
         """Score all points for every column of seeds."""
 
-    def _width(self, top: int) -> int:
-        return top if answers_locally(self, top) else self.engine_.n_points
-
     def _answers(
         self, queries: Sequence[Query], top: int, include_query: bool, traced: bool
     ) -> Iterator[Ranking]:
-        if self._local is None or not answers_locally(self, top):
+        if self._local is None or not self._answers_locally(top):
             yield from super()._answers(queries, top, include_query, traced)
             return
         seeds = [

@@ -40,7 +40,7 @@ def methods_for(weights, smoothness):
     systems = {
         RULE: local_system(weights, smoothness),
         PUSH: local_system(weights, smoothness, patience=inf),
-        REGION: local_system(weights, smoothness, patience=0.0),
+        REGION: local_system(weights, smoothness, patience=0.0, whole_share=inf),
     }
     methods = {
         name: lambda q, s=system: s.best([start_of(q)], [TOP], TOL)

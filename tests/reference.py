@@ -368,8 +368,9 @@ def certain_top(A, b, x, top):
     r = b - A @ x
     above, below = max(r.max(), 0.0), max(-r.min(), 0.0)
     c = np.diag(A)
-    high = x + (r + (c - 1) * above) / c
-    low = x + (r - (c - 1) * below) / c
+    mean = (np.diag(c) - A) / c[:, None]  # c_i e_i = r_i + sum_j B_ij e_j, put in twice
+    high = x + r / c + mean @ ((r + (c - 1) * above) / c)
+    low = x + r / c + mean @ ((r - (c - 1) * below) / c)
     best = np.argsort(-x, kind="stable")[:top]
     others = np.setdiff1d(np.arange(len(x)), best)
     return low[best].min() > max(high[others].max(initial=-np.inf), 0.0)

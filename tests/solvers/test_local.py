@@ -12,7 +12,8 @@ from scipy import sparse
 from rankfold.check import InputError
 from rankfold.solvers import LocalSystem, Start, answers, certificate, gradients, push
 
-SHARES = st.sampled_from([0.0, 0.5, 1.0, np.inf])
+PATIENCE = st.sampled_from([0.0, 0.5, 1.0, np.inf])
+WHOLE_SHARES = st.sampled_from([0.0, 0.25, 0.8, np.inf])
 
 
 def random_graph(seed, n, density=0.25):
@@ -53,7 +54,7 @@ def problems(draw):
     scale = rng.uniform(0.5, 2, n) if draw(st.booleans()) else np.ones(n)
     margin = rng.uniform(0.1, 2, n) if draw(st.booleans()) else np.ones(n)
     beta = draw(st.sampled_from([0.02, 0.9, 2.0, 20.0, 200.0]))
-    system = LocalSystem(weights, beta, margin, scale, patience=draw(SHARES))
+    system = LocalSystem(weights, beta, margin, scale, draw(PATIENCE), draw(WHOLE_SHARES))
     points = rng.choice(n, rng.integers(1, 3), replace=False)
     clamped = rng.choice(n, draw(st.integers(0, 2)), replace=False)
     pulled = rng.choice(n, draw(st.integers(0, 3)))
@@ -128,13 +129,18 @@ def test_gradients_are_those_of_the_reference(seed, beta):
     work = system._workspace()
     n = push.begin(system.system, work, Start(np.arange(12), b).prepared())
     n_touched = gradients.copy_rows(system.system, work, n, 0)
-    n_steps = gradients.polish(system.system, work, n, n_touched, 0.05)
+    square = gradients.set_out(system.system, work, n, n_touched)
+    rows = work.ends, work.columns, work.weights
+    n_steps, _ = gradients.advance(*rows, work, n, square, 0.05, 200)
+    gradients.settle(work, n)
     margin = system.system.margin
     A = margin[:, None] * dense(system)
     np.testing.assert_allclose(A, A.T, atol=1e-12)
     by_reference = reference.conjugate_gradients(A, margin * b, np.zeros(12), n_steps)
     np.testing.assert_allclose(work.value, by_reference, atol=1e-9)
-    assert np.abs(b - dense(system) @ work.value).max() <= 0.05 + 1e-9
+    residual = b - dense(system) @ work.value
+    np.testing.assert_allclose(work.residual, residual, atol=1e-9)
+    assert np.abs(residual).max() <= 0.05 + 1e-9
 
 
 @settings(deadline=None)

@@ -75,7 +75,9 @@ def rank_reached(
         nearest = nearest[(nearest >= 0) & ~np.isin(nearest, ids)][: top - len(ids)]
         ids = np.concatenate([ids, nearest.astype(np.intp)])
         scores = np.concatenate([scores, np.zeros(len(nearest))])
-    everything = len(np.union1d(ids, query.ids)) == engine.n_points
+    everything = len(ids) + len(query.ids) >= engine.n_points and (
+        len(np.union1d(ids, query.ids)) == engine.n_points
+    )
     certified = best.certified or everything or len(ids) == len(query.ids) * include_query
     solution = Solution(scores, best.bound, best.bound, best.n_steps, best.converged, certified)
     return Ranking(ids, solution, trace)

@@ -6,15 +6,16 @@ import numpy as np
 from numba import njit
 
 from rankfold.solvers.arrays import CERTIFIED, PAUSED, Stand, Start
+from rankfold.solvers.certificate import improved
 from rankfold.solvers.levels import WORK_BETWEEN_PAUSES, solve
-from rankfold.solvers.push import CLAMPED, LEFT_OUT, begin, clear
+from rankfold.solvers.push import CLAMPED, LEFT_OUT, at, begin, clear
 
 FIRST_LEVEL = 0.1
 """Share of the largest value below which residuals are brought first."""
 
 
 @njit(nogil=True, cache=True)
-def answer(system, work, inverses, batch, found, first, stand, tol, relaxation, patience):  # type: ignore[no-untyped-def]
+def answer(system, work, inverses, batch, found, first, stand, tol, rule):  # type: ignore[no-untyped-def]
     """Answer queries from the first on.
 
     After much work it returns early, so that it can be stopped: the query that is next, or the one
@@ -27,9 +28,9 @@ def answer(system, work, inverses, batch, found, first, stand, tol, relaxation, 
         if stand.n_touched == 0:
             level = max(tol, FIRST_LEVEL * query.size)
             n = begin(system, work, query)
-            stand = Stand(n, 0, level, 0.0, 0.0, 0.0, 0.0, 0, 0, PAUSED)
+            stand = Stand(n, 0, False, level, 0.0, 0.0, 0.0, 0.0, 0, 0, PAUSED)
         before = stand.n_edges
-        stand = solve(system, work, stand, query, top, tol, relaxation, patience)
+        stand = solve(system, work, stand, query, top, tol, rule)
         if stand.state == PAUSED:
             return i, stand
         found.counts[i] = extract(system, work, stand, top, found.points[i], found.scores[i])
@@ -37,10 +38,10 @@ def answer(system, work, inverses, batch, found, first, stand, tol, relaxation, 
         found.n_steps[i], found.n_touched[i] = stand.n_steps, stand.n_touched
         found.certified[i] = stand.state == CERTIFIED
         for place in range(batch.ends[i, 2], batch.ends[i + 1, 2]):
-            found.own[place] = refined(system, work, batch.left_out[place])
+            found.own[place] = best_guess(system, work, at(batch.left_out[place]))
         clear(work, stand.n_touched, query, inverses)
         n_edges += stand.n_edges - before
-        stand = Stand(0, 0, 0.0, 0.0, 0.0, 0.0, 0.0, 0, 0, PAUSED)
+        stand = Stand(0, 0, False, 0.0, 0.0, 0.0, 0.0, 0.0, 0, 0, PAUSED)
         if n_edges > WORK_BETWEEN_PAUSES:
             return i + 1, stand
     return len(batch.sizes), stand
@@ -64,31 +65,35 @@ def query_of(batch, i):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def refined(system, work, point):  # type: ignore[no-untyped-def]
-    """Return a score with the point's own residual, which is part of its error."""
-    own = 0.0 if work.marks[point] & CLAMPED else work.residual[point] * work.inverse[point]
-    return system.scale[point] * (work.value[point] + own)
+def best_guess(system, work, point):  # type: ignore[no-untyped-def]
+    """Return a score without the part of its error that is known."""
+    if work.marks[point] & CLAMPED:
+        return system.scale[point] * work.value[point]
+    return system.scale[point] * improved(system, work, point)[0]
 
 
 @njit(nogil=True, cache=True)
 def extract(system, work, stand, top, points, scores):  # type: ignore[no-untyped-def]
     """Write the best points and their scores, ties by index; return how many there are.
 
-    A residual is within the level, so only scores near the end of the top or above can be in it.
+    The known part of an error is within the level, so only scores near the end of the top or
+    above can be in it; once it is certain, only its members.
     """
     value, marks, touched, scale = work.value, work.marks, work.touched, system.scale
-    least = max(0.0, stand.last - 2 * system.largest_scale * stand.level)
+    least = stand.last
+    if stand.state != CERTIFIED:
+        least = max(0.0, least - 2 * system.largest_scale * stand.level)
     candidates = work.queue
     n_candidates = 0
     for a in range(stand.n_touched):
-        point = touched[a]
+        point = at(touched[a])
         if scale[point] * value[point] >= least and not marks[point] & (CLAMPED | LEFT_OUT):
             candidates[n_candidates] = point
             n_candidates += 1
     chosen = np.sort(candidates[:n_candidates])
     keys = np.empty(n_candidates)
     for a in range(n_candidates):
-        keys[a] = -refined(system, work, chosen[a])
+        keys[a] = -best_guess(system, work, at(chosen[a]))
     order = np.argsort(keys, kind="mergesort")
     count = 0
     for a in range(min(top, n_candidates)):

@@ -27,11 +27,33 @@ class System(NamedTuple):
     longest_row: int
 
 
+class Rule(NamedTuple):
+    """How a solve goes on.
+
+    Parameters
+    ----------
+    relaxation : float
+        What push gives, in residuals.
+    patience : float
+        How often push may pass every edge of the region on one level before conjugate gradients
+        on the region take over; 0 for gradients alone, inf for push alone.
+    whole_share : float
+        Share of the points beyond which gradients leave the region for the whole graph as it
+        lies; inf for never.
+    """
+
+    relaxation: float
+    patience: float
+    whole_share: float
+
+
 class Workspace(NamedTuple):
     """Arrays that a query uses and leaves clean.
 
     The first four have an entry per point. The others are filled from their beginning, up
-    to the number of points or edges that were touched; memory beyond is never used.
+    to the number of points or edges that were touched; memory beyond is never used. ``touched``
+    has room for one more, and the length of ``queue``, a ring, is a power of two above the
+    number of points.
     """
 
     residual: Floats
@@ -104,26 +126,34 @@ class Batch(NamedTuple):
     @classmethod
     def of(cls, starts: Sequence[Start], tops: Sequence[int]) -> Batch:
         """Join queries, each with the number of points to find."""
-        lengths = [
-            [len(one.points), len(one.clamped), len(one.left_out), len(one.pulled)]
-            for one in starts
-        ]
         ends = np.zeros((len(starts) + 1, 4), dtype=np.int64)
-        np.cumsum(np.array(lengths, dtype=np.int64).reshape(-1, 4), axis=0, out=ends[1:])
-        whole = ("points", "clamped", "left_out", "pulled")
-        points, clamped, left_out, pulled = (
-            np.concatenate([getattr(one, name) for one in starts]).astype(np.int64)
-            for name in whole
-        )
-        given, seeds, pull = (
-            np.concatenate([getattr(one, name) for one in starts]).astype(np.float64)
-            for name in ("given", "seeds", "pull")
-        )
-        sizes = np.array([one.size for one in starts], dtype=np.float64)
-        lengths_wanted = np.array(tops, dtype=np.int64)
+        for row, one in enumerate(starts):
+            lengths = len(one.points), len(one.clamped), len(one.left_out), len(one.pulled)
+            ends[row + 1] = ends[row] + lengths
+        ready = (starts[0] if len(starts) == 1 else _joined(starts)).prepared()
         return cls(
-            points, given, sizes, clamped, seeds, left_out, pulled, pull, ends, lengths_wanted
+            ready.points,
+            ready.given,
+            np.array([one.size for one in starts], dtype=np.float64),
+            ready.clamped,
+            ready.seeds,
+            ready.left_out,
+            ready.pulled,
+            ready.pull,
+            ends,
+            np.array(tops, dtype=np.int64),
         )
+
+
+def _joined(starts: Sequence[Start]) -> Start:
+    """Put the arrays of queries one after the other."""
+    if not starts:
+        return Start()
+    points, given, _, *others = zip(*starts, strict=True)
+    clamped, seeds, left_out, pulled, pull = (np.concatenate(arrays) for arrays in others)
+    return Start(
+        np.concatenate(points), np.concatenate(given), 1.0, clamped, seeds, left_out, pulled, pull
+    )
 
 
 class Found(NamedTuple):
@@ -162,13 +192,14 @@ class Found(NamedTuple):
 class Stand(NamedTuple):
     """Where a solve stands: it can be resumed from here.
 
-    ``n_rows`` touched points have their rows copied. ``drift`` bounds by how much the residuals
-    differ from what they would be without rounding. ``last`` is the score at the end of the top,
-    as far as it is known.
+    ``n_rows`` touched points have their rows copied, unless the ``whole`` graph is in use.
+    ``drift`` bounds by how much the residuals differ from what they would be without rounding.
+    ``last`` is the score at the end of the top, as far as it is known.
     """
 
     n_touched: int
     n_rows: int
+    whole: bool
     level: float
     drift: float
     last: float
@@ -179,4 +210,4 @@ class Stand(NamedTuple):
     state: int
 
 
-NOT_BEGUN = Stand(0, 0, 0.0, 0.0, 0.0, 0.0, 0.0, 0, 0, PAUSED)
+NOT_BEGUN = Stand(0, 0, False, 0.0, 0.0, 0.0, 0.0, 0.0, 0, 0, PAUSED)

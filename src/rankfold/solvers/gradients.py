@@ -1,13 +1,11 @@
-"""Conjugate gradients on the points that a query has touched, compiled."""
+"""Conjugate gradients on the points that a query has touched. Compiled."""
 
 from __future__ import annotations
 
+import numpy as np
 from numba import njit
 
-from rankfold.solvers.push import CLAMPED, TOUCHED
-
-POLISH_DEPTH, POLISH_STEPS = 0.1, 200
-"""How far below the level gradients bring the residual, and in how many steps at most."""
+from rankfold.solvers.push import CLAMPED, ONE, TOUCHED, at
 
 
 @njit(nogil=True, cache=True)
@@ -18,11 +16,11 @@ def copy_rows(system, work, n, n_rows):  # type: ignore[no-untyped-def]
     ends, columns, weights = work.ends, work.columns, work.weights
     end = ends[n_rows - 1] if n_rows else 0
     for a in range(n_rows, n):
-        place[touched[a]] = a
+        place[at(touched[a])] = a
     for a in range(n_rows, n):
-        point = touched[a]
-        for edge in range(indptr[point], indptr[point + 1]):
-            other = indices[edge]
+        point = at(touched[a])
+        for edge in range(at(indptr[point]), at(indptr[point + ONE])):
+            other = at(indices[edge])
             if not marks[other] & TOUCHED:
                 marks[other] |= TOUCHED
                 place[other] = n
@@ -36,28 +34,28 @@ def copy_rows(system, work, n, n_rows):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True, fastmath={"reassoc", "contract"})
-def spread_direction(work, n):  # type: ignore[no-untyped-def]
+def spread_direction(ends, columns, weights, work, n):  # type: ignore[no-untyped-def]
     """Multiply the direction by the matrix; return the curvature along it.
 
     Sums may be taken in any order here, since residuals are measured afresh afterwards.
     """
-    ends, columns, weights = work.ends, work.columns, work.weights
     u, q, diagonal, share = work.compact[1], work.compact[2], work.compact[3], work.compact[4]
     curvature = 0.0
-    first = 0
+    first = at(0)
     for a in range(n):
         total = diagonal[a] * u[a]
-        for edge in range(first, ends[a]):
-            total -= weights[edge] * u[columns[edge]]
-        first = ends[a]
+        end = at(ends[a])
+        for edge in range(first, end):
+            total -= weights[edge] * u[at(columns[edge])]
+        first = end
         q[a] = total * share[a]
         curvature += u[a] * q[a]
     return curvature
 
 
 @njit(nogil=True, cache=True)
-def polish(system, work, n, n_touched, target):  # type: ignore[no-untyped-def]
-    """Bring the residual of the first ``n`` touched points below the target.
+def set_out(system, work, n, n_touched):  # type: ignore[no-untyped-def]
+    """Lay the first ``n`` touched points side by side; return the square of the residual.
 
     Conjugate gradients with the diagonal as preconditioner, for the symmetric system that
     multiplying every row by its margin gives. Points beyond, which only border on the first n,
@@ -65,11 +63,11 @@ def polish(system, work, n, n_touched, target):  # type: ignore[no-untyped-def]
     """
     residual, value, inverse, marks = work.residual, work.value, work.inverse, work.marks
     touched, margin = work.touched, system.margin
-    r, u, q = work.compact[0], work.compact[1], work.compact[2]
+    r, u = work.compact[0], work.compact[1]
     diagonal, share, x = work.compact[3], work.compact[4], work.compact[5]
     square = 0.0
     for a in range(n):
-        point = touched[a]
+        point = at(touched[a])
         diagonal[a] = 1.0 / inverse[point]
         share[a] = 0.0 if marks[point] & CLAMPED else 1.0 / margin[point]
         r[a] = 0.0 if marks[point] & CLAMPED else residual[point]
@@ -77,9 +75,21 @@ def polish(system, work, n, n_touched, target):  # type: ignore[no-untyped-def]
         u[a] = margin[point] * r[a] / diagonal[a]
         square += u[a] * r[a]
     u[n:n_touched] = 0.0
+    return square
+
+
+@njit(nogil=True, cache=True)
+def advance(ends, columns, weights, work, n, square, target, most):  # type: ignore[no-untyped-def]
+    """Take steps until the residual is below the target; return their number and the square.
+
+    Rows of the first ``n`` touched points are in ``columns`` and ``weights``, each up to its end.
+    """
+    r, u, q = work.compact[0], work.compact[1], work.compact[2]
+    diagonal, share, x = work.compact[3], work.compact[4], work.compact[5]
     steps = 0
-    while steps < POLISH_STEPS and square > 0.0:
-        length = square / spread_direction(work, n)
+    worst = np.inf
+    while steps < most and square > 0.0 and worst > target:
+        length = square / spread_direction(ends, columns, weights, work, n)
         following = worst = 0.0
         for a in range(n):
             x[a] += length * u[a] * share[a]
@@ -88,13 +98,21 @@ def polish(system, work, n, n_touched, target):  # type: ignore[no-untyped-def]
             if share[a] > 0.0:
                 following += r[a] * r[a] / (diagonal[a] * share[a])
         steps += 1
-        if worst <= target:
-            break
         ratio = following / square
         square = following
         for a in range(n):
             if share[a] > 0.0:
                 u[a] = r[a] / (diagonal[a] * share[a]) + ratio * u[a]
+    return steps, square
+
+
+@njit(nogil=True, cache=True)
+def settle(work, n):  # type: ignore[no-untyped-def]
+    """Give the touched points what gradients have found."""
+    residual, value, marks, touched = work.residual, work.value, work.marks, work.touched
+    r, x = work.compact[0], work.compact[5]
     for a in range(n):
-        value[touched[a]] = x[a]
-    return steps
+        point = at(touched[a])
+        value[point] = x[a]
+        if not marks[point] & CLAMPED:
+            residual[point] = r[a]

@@ -9,11 +9,21 @@ import numpy as np
 from scipy import sparse
 
 from rankfold.check import InputError
-from rankfold.solvers.arrays import NOT_BEGUN, PAUSED, Batch, Found, Stand, Start, System, Workspace
+from rankfold.solvers.arrays import (
+    NOT_BEGUN,
+    PAUSED,
+    Batch,
+    Found,
+    Rule,
+    Stand,
+    Start,
+    System,
+    Workspace,
+)
 from rankfold.types import FloatArray, IntArray
 
-PATIENCE = 1.0
-"""How often push may pass every edge of the region on one level before gradients take over."""
+PATIENCE, WHOLE_SHARE = 1.0, 0.25
+"""When gradients take over from push, and when they leave the region: see `Rule`."""
 
 
 class Reached(NamedTuple):
@@ -58,9 +68,8 @@ class LocalSystem:
     margin : array m
     scale : array
         Scores are values times this.
-    patience : float
-        How often push may pass every edge of the region on one level before conjugate gradients
-        on the region take over; 0 for gradients alone, inf for push alone.
+    patience, whole_share : float
+        When conjugate gradients take over from push, and when they leave the region: see `Rule`.
 
     Examples
     --------
@@ -81,6 +90,7 @@ class LocalSystem:
         margin: FloatArray,
         scale: FloatArray,
         patience: float = PATIENCE,
+        whole_share: float = WHOLE_SHARE,
     ) -> None:
         if not np.all(margin > 0):
             raise InputError(
@@ -111,8 +121,8 @@ class LocalSystem:
             int(np.diff(indptr).max(initial=0)),
         )
         rho = 1.0 - float(np.median(self.inverse)) if self.n_points else 0.0
-        self.relaxation = 2.0 / (1.0 + np.sqrt(1.0 - rho**2))
-        self.patience = patience
+        relaxation = 2.0 / (1.0 + float(np.sqrt(1.0 - rho**2)))
+        self.rule = Rule(relaxation, float(patience), float(whole_share))
         self._idle: list[Workspace] = []
 
     @property
@@ -130,11 +140,9 @@ class LocalSystem:
         work, query = self._workspace(), start.prepared()
         level = max(tol, answers.FIRST_LEVEL * query.size)
         n_touched = push.begin(self.system, work, query)
-        stand = Stand(n_touched, 0, level, 0.0, 0.0, 0.0, 0.0, 0, 0, PAUSED)
+        stand = Stand(n_touched, 0, False, level, 0.0, 0.0, 0.0, 0.0, 0, 0, PAUSED)
         while stand.state == PAUSED:
-            stand = levels.solve(
-                self.system, work, stand, query, self.n_points, tol, self.relaxation, self.patience
-            )
+            stand = levels.solve(self.system, work, stand, query, self.n_points, tol, self.rule)
         push.refine(work, stand.n_touched)
         touched = work.touched[: stand.n_touched].astype(np.intp)
         values = work.value[touched]
@@ -156,16 +164,7 @@ class LocalSystem:
         done, stand = 0, NOT_BEGUN
         while done < len(starts):
             done, stand = answers.answer(
-                self.system,
-                work,
-                self.inverse,
-                batch,
-                found,
-                done,
-                stand,
-                tol,
-                self.relaxation,
-                self.patience,
+                self.system, work, self.inverse, batch, found, done, stand, tol, self.rule
             )
         self._idle.append(work)
         return found
@@ -181,12 +180,12 @@ class LocalSystem:
                 self.inverse.copy(),
                 np.zeros(n_points, dtype=np.uint8),
                 np.empty(n_points, dtype=np.int32),
-                np.empty(n_points, dtype=np.int32),
-                np.empty(n_points, dtype=np.int32),
+                np.empty(n_points + 1, dtype=np.int32),
+                np.empty(1 << n_points.bit_length(), dtype=np.int32),
                 np.empty(n_points, dtype=np.int64),
                 np.empty(n_edges, dtype=np.int32),
                 np.empty(n_edges, dtype=self.system.spread.dtype),
-                np.empty((6, n_points)),
+                np.empty((7, n_points)),
             )
 
     def __getstate__(self) -> dict[str, Any]:

@@ -161,10 +161,11 @@ LISTS = {
 }
 
 
-@pytest.mark.parametrize("kind", LISTS)
-@pytest.mark.parametrize("name", ["vector", "embedding", "anything"])
+@pytest.mark.parametrize(
+    ("kind", "name"), [*zip(LISTS, ["vector", "embedding", "anything"], strict=True)]
+)
 def test_parquet_column_of_lists(tmp_path, kind, name):
-    n_rows = 40_000  # several batches and row groups
+    n_rows = 20_000  # several batches and row groups
     vectors = np.random.default_rng(1).standard_normal((n_rows, 3)).astype(np.float32)
     table = pa.table(
         {

@@ -61,6 +61,8 @@ def checked_vectors(vectors: Any, name: str) -> FloatArray:
     array = np.asarray(vectors)
     if array.dtype.kind in "iufb" and array.dtype.itemsize <= 2:
         array = array.astype(np.float32)
+    if not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
     if array.ndim == 2 and 0 in array.shape:
         missing = "rows" if not len(array) else "columns of numbers"
         raise InputError(f"{name} has no {missing}, but an index needs at least one vector.")

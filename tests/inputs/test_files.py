@@ -112,9 +112,10 @@ def test_text_without_header(tmp_path):
     assert points.vectors.tolist() == [[0, 1], [2, 3]]
     assert points.payload == {"column_2": ["cat", "dog"]}
     (tmp_path / "y.csv").write_text("0,1,2,3\n")
-    assert read_points(tmp_path / "y.csv", header=False).vectors.tolist() == [[0, 1, 2, 3]]
-    with pytest.raises(InputError, match="a header but no rows"):
-        read_points(tmp_path / "y.csv")
+    assert read_points(tmp_path / "y.csv").vectors.tolist() == [[0, 1, 2, 3]]
+    (tmp_path / "y.csv").write_text("0,1,2,3\n4,5,6,7\n")
+    assert len(read_points(tmp_path / "y.csv")) == 1
+    assert len(read_points(tmp_path / "y.csv", header=False)) == 2
 
 
 def test_named_columns_of_text(tmp_path):
@@ -128,6 +129,9 @@ def test_named_columns_of_text(tmp_path):
     assert points.ids == ["007", "008"]
     assert points.payload == {"price": [9, None]}
     assert read_points(tmp_path / "x.csv", vector_columns=["x"], payload_columns=[]).payload is None
+    guessed = read_points(tmp_path / "x.csv", id_column="sku", payload_columns=["price", "id"])
+    assert guessed.vectors.tolist() == [[1, 2], [3, 4]]
+    assert guessed.payload == {"price": [9, None], "id": [5, 6]}
 
 
 finite = st.floats(allow_nan=False, allow_infinity=False)

@@ -15,7 +15,8 @@ def header_is_there(first: Sequence[str], second: Sequence[str]) -> bool:
     """Tell whether the first line of a table holds the names of its columns.
 
     It does when none of its cells is a number, when one is text above a number, and when
-    they count 0, 1, 2, ... as pandas does for columns without names.
+    they count 0, 1, 2, ... as pandas does for columns without names. ``second`` is the line
+    below, empty where there is none.
 
     Examples
     --------
@@ -33,7 +34,8 @@ def header_is_there(first: Sequence[str], second: Sequence[str]) -> bool:
         return True
     named = list(first[1:] if first[0] == "" else first)
     counted = [str(place) for place in range(len(named))]
-    return named == counted and (first[0] == "" or len(named) >= PANDAS_HEADER)
+    long_enough = first[0] == "" or len(named) >= PANDAS_HEADER
+    return bool(second) and long_enough and named == counted
 
 
 def is_number(cell: str) -> bool:

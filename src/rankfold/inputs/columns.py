@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
 from rankfold.check import InputError
@@ -31,8 +31,8 @@ class Choice:
 def choose(
     file: str,
     names: Sequence[str],
-    numbers: Collection[str],
-    lists: Collection[str] = (),
+    numbers: Set[str],
+    lists: Set[str] = frozenset(),
     id_column: str | None = None,
     vector_columns: Sequence[str] | None = None,
     payload_columns: Sequence[str] | None = None,
@@ -41,7 +41,7 @@ def choose(
 
     Examples
     --------
-    >>> choose("f", ["id", "x", "y", "kind"], numbers=["id", "x", "y"])
+    >>> choose("f", ["id", "x", "y", "kind"], numbers={"id", "x", "y"})
     Choice(id='id', vector=('x', 'y'), payload=('kind',))
     """
     check_names(file, names)
@@ -53,10 +53,12 @@ def choose(
             raise InputError(f"{file} has no column {name!r}; it has {listed(names)}.")
     found = [name for name in ID_COLUMNS if name in names and name not in (vector_columns or ())]
     identity = id_column or next(iter(found), None)
+    taken = {*ID_COLUMNS, identity, *(payload_columns or ())}
+    free = [name for name in names if name not in taken]
     vector = tuple(vector_columns or ()) or _vector(
         file,
-        [name for name in names if name in lists and name != identity],
-        [name for name in names if name in numbers and name not in (*ID_COLUMNS, identity)],
+        [name for name in free if name in lists],
+        [name for name in free if name in numbers],
     )
     if not vector:
         raise InputError(

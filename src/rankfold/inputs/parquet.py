@@ -31,8 +31,8 @@ def read_parquet(
         choice = choose(
             repr(str(path)),
             schema.names,
-            [field.name for field in schema if _is_number(field.type)],
-            [field.name for field in schema if _is_list(field.type)],
+            {field.name for field in schema if _is_number(field.type)},
+            {field.name for field in schema if _is_list(field.type)},
             id_column,
             vector_columns,
             payload_columns,

@@ -50,8 +50,8 @@ def read_text(
         choice = choose(
             repr(str(path)),
             table.names,
-            [name for name, cell in cells if is_number(cell)],
-            (),
+            {name for name, cell in cells if is_number(cell)},
+            frozenset(),
             id_column,
             vector_columns,
             payload_columns,
@@ -97,7 +97,7 @@ def _opened(path: Path, header: bool | None) -> Iterator[_Table]:
         start = list(islice(lines, 2))
         if not start:
             raise InputError(f"{str(path)!r} is empty; write one line per point.")
-        first, second = start[0][1], start[-1][1]
+        first, second = start[0][1], start[1][1] if start[1:] else []
         names = [f"column_{place}" for place in range(len(first))]
         if header_is_there(first, second) if header is None else header:
             # pandas writes the index of a frame as a first column without a name.

@@ -16,7 +16,7 @@ from rankfold.check import InputError, MissingExtraError
 from rankfold.inputs import READERS, read_points
 from rankfold.inputs.images import SUFFIXES
 
-EXAMPLES = 100
+EXAMPLES = 60
 ROWS = np.random.default_rng(0).standard_normal((6, 4))
 
 
@@ -136,6 +136,9 @@ OPTIONS = [
     ("x.csv", {"vector_columns": ["c"]}, "no column 'c'"),
     ("x.csv", {"vector_columns": "ab"}, "must be a list of names"),
     ("x.parquet", {"vector_columns": ["a", "name"]}, "column 'name' .* holds string"),
+    ("x.csv", {"vector_columns": 3}, "vector_columns is 3, but must be a list of names"),
+    ("x.csv", {"payload_columns": [3]}, "payload_columns is .3., but must be a list of names"),
+    ("x.csv", {"header": "no"}, "header is 'no', but must be True or False"),
     ("x.parquet", {"header": True}, "header is given"),
     ("x.npz", {"vector_columns": ["nothing"]}, "must name one array"),
     ("x.npz", {"id_column": "nothing"}, "no array 'nothing'"),

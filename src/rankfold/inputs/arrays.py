@@ -84,7 +84,8 @@ def _zipped(path: Path) -> Iterator[Any]:
                 f"{str(path)!r} is not an archive of arrays, or is cut off; write it with "
                 "numpy.savez(path, vectors=..., ids=...)."
             )
-        with np.load(path, allow_pickle=False) as archive:
+        file.seek(0)
+        with np.load(file, allow_pickle=False) as archive:
             yield archive
 
 

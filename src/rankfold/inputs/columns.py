@@ -45,9 +45,6 @@ def choose(
     Choice(id='id', vector=('x', 'y'), payload=('kind',))
     """
     check_names(file, names)
-    for asked in (vector_columns, payload_columns):
-        if isinstance(asked, str):
-            raise InputError(f"columns are given as {asked!r}, but must be a list of names.")
     for name in (*filter(None, [id_column]), *(vector_columns or ()), *(payload_columns or ())):
         if name not in names:
             raise InputError(f"{file} has no column {name!r}; it has {listed(names)}.")

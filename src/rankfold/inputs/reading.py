@@ -7,7 +7,7 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
-from rankfold.check import InputError
+from rankfold.check import InputError, check_flag
 from rankfold.inputs.arrays import read_npy, read_npz
 from rankfold.inputs.hdf5 import read_hdf5
 from rankfold.inputs.images import read_images
@@ -113,7 +113,13 @@ def check_file(path: Path) -> None:
 def check_options(path: Path, reader: Callable[..., Points], given: Mapping[str, Any]) -> None:
     """Require options that mean something for this kind of file."""
     known = signature(reader).parameters
-    for name in given:
+    for name, value in given.items():
         if name not in known:
             kind = "a folder of images" if path.is_dir() else f"{path.suffix} files"
             raise InputError(f"{name} is given, but means nothing for {kind}; leave it out.")
+        if name in ("header", "colour"):
+            check_flag(value, name)
+        if name.endswith("_columns") and not (
+            isinstance(value, list | tuple) and all(isinstance(column, str) for column in value)
+        ):
+            raise InputError(f"{name} is {value!r}, but must be a list of names.")

@@ -19,6 +19,10 @@ DIAGONAL = 1e-6
 """Distances of points to themselves up to this share of the largest one count as zero."""
 
 
+FINITE_BLOCK = 2**22
+"""Values looked at together, so that data mapped from disk is not copied as a whole."""
+
+
 class InputError(ValueError):
     """Something handed to rankfold cannot be used; the message says what and why."""
 
@@ -87,13 +91,20 @@ def check_matrix(array: Any, name: str, n_columns: int | None = None) -> FloatAr
         raise InputError(f"{name} has shape {matrix.shape}, but must have shape {expected}.")
     if matrix.dtype != np.float32:
         matrix = matrix.astype(np.float64, copy=False)
-    finite = np.isfinite(matrix).all(axis=1)
-    if not finite.all():
-        raise InputError(
-            f"row {int(np.argmin(finite))} of {name} holds NaN or infinity; "
-            "every value must be finite."
-        )
+    _check_finite(matrix, name)
     return matrix
+
+
+def _check_finite(matrix: FloatArray, name: str) -> None:
+    step = max(1, FINITE_BLOCK // max(1, matrix.shape[1]))
+    for start in range(0, len(matrix), step):
+        finite = np.isfinite(matrix[start : start + step])
+        if not finite.all():
+            row, column = np.unravel_index(int(np.argmin(finite)), finite.shape)
+            raise InputError(
+                f"row {start + row} of {name} holds NaN or infinity (in column {column}); "
+                "every value must be finite."
+            )
 
 
 def check_norms(vectors: FloatArray, name: str) -> None:

@@ -1,0 +1,76 @@
+"""Payload from whatever holds columns: a dict, a frame, a table or a file."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rankfold.check import InputError
+from rankfold.inputs.columns import check_names
+from rankfold.inputs.parquet import read_parquet_columns, table_columns
+from rankfold.inputs.plain import Columns, plain_columns
+from rankfold.inputs.reading import check_file
+from rankfold.inputs.text import read_text_columns
+
+COLUMN_READERS = {
+    ".parquet": read_parquet_columns,
+    ".csv": read_text_columns,
+    ".tsv": read_text_columns,
+}
+
+
+def as_columns(payload: Any, n_rows: int) -> Columns:
+    """Return payload as lists of plain values, one per row.
+
+    Parameters
+    ----------
+    payload : dict of sequences, pandas.DataFrame, pyarrow.Table, str or path, optional
+        Columns, or the name of a .parquet, .csv or .tsv file of them. None is no column.
+    n_rows : int
+        The number of points, and so of values in every column.
+
+    Returns
+    -------
+    dict of str to list
+        Of int, float, bool, str and None. Missing values (NaN, NaT) are None, dates and
+        times are ISO strings, decimals are floats.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> as_columns({"price": np.array([2.5, np.nan]), "name": ["tea", "milk"]}, n_rows=2)
+    {'price': [2.5, None], 'name': ['tea', 'milk']}
+    """
+    if payload is None:
+        return {}
+    if isinstance(payload, str | Path):
+        return plain_columns(_from_file(Path(payload)), n_rows, repr(str(payload)))
+    return plain_columns(_from_memory(payload), n_rows, "the payload")
+
+
+def _from_file(path: Path) -> Mapping[str, Any]:
+    check_file(path)
+    if path.suffix.lower() not in COLUMN_READERS:
+        raise InputError(
+            f"{str(path)!r} ends in {path.suffix!r}, but payload comes from files that end in "
+            f"{', '.join(COLUMN_READERS)}."
+        )
+    return COLUMN_READERS[path.suffix.lower()](path)
+
+
+def _from_memory(payload: Any) -> Mapping[Any, Any]:
+    if isinstance(payload, Mapping):
+        return payload
+    pyarrow = sys.modules.get("pyarrow")  # who hands in a table has imported it
+    if pyarrow is not None and isinstance(payload, pyarrow.Table):
+        return table_columns(payload, "the payload")
+    if hasattr(payload, "columns") and hasattr(payload, "__getitem__"):
+        names = list(payload.columns)
+        check_names("the payload", names)
+        return {name: payload[name] for name in names}
+    raise InputError(
+        f"payload is {type(payload).__name__}, but must be a dict of columns, a pandas.DataFrame, "
+        "a pyarrow.Table or the name of a .parquet, .csv or .tsv file."
+    )

@@ -1,0 +1,140 @@
+"""The SQLite file of a store: how it is opened, and its errors in plain words."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from rankfold.check import StorageError
+
+PATIENCE = 30.0
+"""Seconds to wait for another process that is just writing."""
+
+LARGEST_LOG = 64 * 2**20
+"""Bytes of write-ahead log that are kept on disk once they are no longer needed."""
+
+Row = tuple[Any, ...]
+
+
+class Database:
+    """A connection whose errors name the file.
+
+    Parameters
+    ----------
+    path : Path
+    mode : str
+        "ro" to read, "rw" to write, "rwc" to make the file as well.
+    """
+
+    def __init__(self, path: Path, mode: str) -> None:
+        self.path = path
+        self.frozen = False
+        self._connection = self._connect(f"mode={mode}")
+        try:
+            if mode != "ro":
+                self._prepare_to_write()
+            elif self._must_be_frozen():
+                self.close()
+                self._connection = self._connect("immutable=1")
+                self.frozen = True
+            self.rows("PRAGMA trusted_schema = OFF")
+            self.rows("PRAGMA cell_size_check = ON")
+        except BaseException:
+            self.close()
+            raise
+
+    def rows(self, sql: str, values: Sequence[object] = ()) -> list[Row]:
+        """Run a statement and return everything that it yields."""
+        with explained(self.path):
+            return self._connection.execute(sql, values).fetchall()
+
+    def first_rows(self, sql: str, values: Iterable[object]) -> list[Row | None]:
+        """Run a query of one parameter for each value; return the first row of each answer."""
+        with explained(self.path):
+            execute = self._connection.execute
+            return [execute(sql, (value,)).fetchone() for value in values]
+
+    def run_many(self, sql: str, values: Iterable[Sequence[object]]) -> int:
+        """Run a statement for each set of values; return how many rows it changed."""
+        with explained(self.path):
+            return self._connection.executemany(sql, values).rowcount
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Keep all changes of a block, durably, or none of them."""
+        self.rows("BEGIN IMMEDIATE")
+        try:
+            yield
+            self.rows("COMMIT")
+        except BaseException:
+            self.end()
+            raise
+
+    def end(self) -> None:
+        """Give up the transaction, if there is one."""
+        with explained(self.path):
+            if self._connection.in_transaction:
+                self._connection.rollback()
+
+    def close(self) -> None:
+        """Close the file."""
+        with explained(self.path):
+            self._connection.close()
+
+    def _connect(self, options: str) -> sqlite3.Connection:
+        with explained(self.path):
+            return sqlite3.connect(
+                f"{self.path.absolute().as_uri()}?{options}",
+                uri=True,
+                timeout=PATIENCE,
+                isolation_level=None,
+                check_same_thread=False,
+            )
+
+    def _prepare_to_write(self) -> None:
+        self.rows("PRAGMA journal_mode = WAL")
+        self.rows("PRAGMA synchronous = FULL")
+        self.rows(f"PRAGMA journal_size_limit = {LARGEST_LOG}")
+
+    def _must_be_frozen(self) -> bool:
+        """Tell whether the folder may only be read, so that SQLite cannot put its files there.
+
+        Without a log of changes to consider, the file alone is the whole truth.
+        """
+        try:
+            self._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        except sqlite3.OperationalError:
+            log = self.path.with_name(f"{self.path.name}-wal")
+            return not log.exists() or log.stat().st_size == 0
+        except sqlite3.DatabaseError:
+            pass  # the first real query tells what is wrong
+        return False
+
+
+@contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Turn errors of SQLite into ones that name the file and say what to do."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        code = getattr(error, "sqlite_errorcode", None)
+        if code == sqlite3.SQLITE_FULL:
+            advice = "make room on the disk and try again; what was stored before is unharmed"
+        elif code == sqlite3.SQLITE_BUSY:
+            advice = "another process is writing to it; try again later"
+        elif code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN):
+            advice = "see that the file and its folder may be read, and written to for changes"
+        else:
+            advice = "the file is damaged; restore it from a copy, or delete the index and build it"
+        raise StorageError(f"{str(path)!r} cannot be used ({error}): {advice}.") from error
+
+
+def damaged(database: Database, reason: str) -> StorageError:
+    """Return the error for a file whose contents contradict themselves."""
+    return StorageError(
+        f"{str(database.path)!r} is damaged: {reason}. Restore it from a copy, or delete the index "
+        "and build it again."
+    )

@@ -34,7 +34,9 @@ from rankfold.storage.columns import UNKNOWN, Column
 from rankfold.storage.ids import WHOLE
 from rankfold.storage.tokens import Token, mistake, tokens
 
-DEEPEST = 50
+DEEPEST = 12
+"""Levels of parentheses and ``not``; beyond 15, SQLite runs out of its stack of 100 symbols."""
+
 MOST_VALUES = 900
 MOST_TESTS = 200
 COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
@@ -50,7 +52,7 @@ def translate(condition: str, columns: Sequence[Column]) -> tuple[str, list[Lite
     --------
     >>> translate("price < 10 and not sold", [Column("price", "number", 0),
     ...                                       Column("sold", "boolean", 1)])
-    ('((c0 IS NOT NULL AND c0 < ?) AND NOT (c1 IS NOT NULL AND c1 = ?))', [10, True])
+    ('(c0 IS NOT NULL AND c0 < ?) AND NOT (c1 IS NOT NULL AND c1 = ?)', [10, True])
     """
     return _Parser(condition, columns).parse()
 
@@ -74,21 +76,21 @@ class _Parser:
         return sql, self._values
 
     def _any_of(self) -> str:
-        sql = self._all_of()
+        parts = [self._all_of()]
         while self._accept("or"):
-            sql = f"({sql} OR {self._all_of()})"
-        return sql
+            parts.append(self._all_of())
+        return " OR ".join(parts)
 
     def _all_of(self) -> str:
-        sql = self._single()
+        parts = [self._single()]
         while self._accept("and"):
-            sql = f"({sql} AND {self._single()})"
-        return sql
+            parts.append(self._single())
+        return " AND ".join(parts)  # which binds closer than OR in SQL, too
 
     def _single(self) -> str:
         self._depth += 1
         if self._depth > DEEPEST:
-            raise self._mistake(f"there are more than {DEEPEST} things inside each other")
+            raise self._mistake(f"there are more than {DEEPEST} levels of parentheses and 'not'")
         if self._accept("not"):
             sql = f"NOT {self._single()}"
         elif self._accept("("):
@@ -134,12 +136,13 @@ class _Parser:
 
     def _one_of(self, kind: str, key: str) -> str:
         self._expect("(")
-        tests = [self._value(kind, "=")]
+        before = len(self._values)
+        self._values.append(self._value(kind, "="))
         while self._accept(","):
-            tests.append(self._value(kind, "="))
+            self._values.append(self._value(kind, "="))
         self._expect(")")
-        self._values += tests
-        return f"({key} IS NOT NULL AND {key} IN ({', '.join('?' * len(tests))}))"
+        marks = ", ".join("?" * (len(self._values) - before))
+        return f"({key} IS NOT NULL AND {key} IN ({marks}))"
 
     def _like(self, kind: str, key: str) -> str:
         if kind not in ("text", "id", UNKNOWN):

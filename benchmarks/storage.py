@@ -1,4 +1,4 @@
-"""How long does it take to make, open and ask a store of a million points?
+"""Measure how long it takes to make, open and ask a store of a million points.
 
 Run with ``python benchmarks/storage.py``; it needs about 2 GB of disk for a moment.
 """

@@ -7,8 +7,8 @@ import sys
 import time
 from pathlib import Path
 
+import growing_store as growing
 import pytest
-from storage import growing
 
 from rankfold.check import InputError, StorageError
 from rankfold.storage import Store
@@ -106,9 +106,9 @@ def test_readers_beside_a_writer_see_whole_states(tmp_path):
     process = start("grow", path, 3)
     try:
         let_grow(process)
-        versions = []
         with Store.open(path) as store:
-            while len(versions) < 40:
+            versions = [store.version]
+            while versions[-1].generation < 10:
                 growing.check(store)
                 with Store.open(path) as another:
                     growing.check(another)
@@ -116,7 +116,6 @@ def test_readers_beside_a_writer_see_whole_states(tmp_path):
     finally:
         kill(process)
     assert versions == sorted(versions)
-    assert versions[-1].generation > versions[0].generation + 3
 
 
 def test_a_snapshot_outlives_a_merge(tmp_path):

@@ -12,12 +12,12 @@ from pathlib import Path
 from rankfold.check import InputError, StorageError
 from rankfold.storage.database import Database
 from rankfold.storage.locking import WriterLock, is_locked
-from rankfold.storage.manifest import DATABASE, Manifest, make_tables
+from rankfold.storage.manifest import DATABASE, Manifest, check_format, make_tables
 from rankfold.storage.segments import Array, record_segments, sync_folder, write_segments
 
 
-def find_folder(folder: Path) -> Path:
-    """Require a folder with a database in it."""
+def check_folder(folder: Path) -> None:
+    """Require a folder with a database of ours; touch nothing."""
     if not folder.exists():
         raise StorageError(f"there is no index at {str(folder)!r}; name the folder of one.")
     if not folder.is_dir():
@@ -26,7 +26,11 @@ def find_folder(folder: Path) -> Path:
         raise StorageError(
             f"{str(folder)!r} holds no {DATABASE!r}, so it is no index; name the folder of one."
         )
-    return folder
+    database = Database(folder / DATABASE, "ro")
+    try:
+        check_format(database)
+    finally:
+        database.close()
 
 
 def check_absent(folder: Path) -> None:

@@ -16,6 +16,17 @@ PATIENCE = 30.0
 LARGEST_LOG = 64 * 2**20
 """Bytes of write-ahead log that are kept on disk once they are no longer needed."""
 
+MEND = "restore it from a copy, or delete the index and build it again"
+ACCESS = "see that the file and its folder may be read, and written to for changes"
+ADVICE = {
+    sqlite3.SQLITE_FULL: "make room on the disk and try again; what was stored is unharmed",
+    sqlite3.SQLITE_BUSY: "another process is writing to it; try again later",
+    sqlite3.SQLITE_READONLY: ACCESS,
+    sqlite3.SQLITE_CANTOPEN: ACCESS,
+    sqlite3.SQLITE_PERM: ACCESS,
+    sqlite3.SQLITE_IOERR: "see that the disk works and has room; what was stored is unharmed",
+}
+
 Row = tuple[Any, ...]
 
 
@@ -79,6 +90,11 @@ class Database:
             if self._connection.in_transaction:
                 self._connection.rollback()
 
+    def has_log(self) -> bool:
+        """Tell whether there may be changes that are not in the file itself yet."""
+        log = self.path.with_name(f"{self.path.name}-wal")
+        return log.exists() and log.stat().st_size > 0
+
     def close(self) -> None:
         """Close the file."""
         with explained(self.path):
@@ -107,11 +123,15 @@ class Database:
         try:
             self._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
         except sqlite3.OperationalError:
-            log = self.path.with_name(f"{self.path.name}-wal")
-            return not log.exists() or log.stat().st_size == 0
+            return not self.has_log()
         except sqlite3.DatabaseError:
             pass  # the first real query tells what is wrong
         return False
+
+
+def primary_code(error: sqlite3.Error) -> int:
+    """Return what went wrong, without the details in the upper bits."""
+    return error.sqlite_errorcode & 0xFF if hasattr(error, "sqlite_errorcode") else 0
 
 
 @contextmanager
@@ -120,21 +140,13 @@ def explained(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        code = getattr(error, "sqlite_errorcode", None)
-        if code == sqlite3.SQLITE_FULL:
-            advice = "make room on the disk and try again; what was stored before is unharmed"
-        elif code == sqlite3.SQLITE_BUSY:
-            advice = "another process is writing to it; try again later"
-        elif code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN):
-            advice = "see that the file and its folder may be read, and written to for changes"
+        if isinstance(error, sqlite3.ProgrammingError):
+            advice = "open it again if it was closed"
         else:
-            advice = "the file is damaged; restore it from a copy, or delete the index and build it"
+            advice = ADVICE.get(primary_code(error), "the file is damaged; " + MEND)
         raise StorageError(f"{str(path)!r} cannot be used ({error}): {advice}.") from error
 
 
 def damaged(database: Database, reason: str) -> StorageError:
     """Return the error for a file whose contents contradict themselves."""
-    return StorageError(
-        f"{str(database.path)!r} is damaged: {reason}. Restore it from a copy, or delete the index "
-        "and build it again."
-    )
+    return StorageError(f"{str(database.path)!r} is damaged: {reason}; {MEND}.")

@@ -6,6 +6,7 @@ import sqlite3
 from pathlib import Path
 
 from rankfold.check import StorageError
+from rankfold.storage.database import primary_code
 
 LOCK = "writer.lock"
 
@@ -27,7 +28,7 @@ class WriterLock:
         except sqlite3.Error as error:
             if hasattr(self, "_connection"):
                 self._connection.close()
-            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
+            if primary_code(error) != sqlite3.SQLITE_BUSY:
                 raise StorageError(
                     f"{str(folder / LOCK)!r} cannot be locked ({error}), so nothing can be "
                     "written; see that its folder may be written to. If the lock file holds "

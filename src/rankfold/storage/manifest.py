@@ -127,6 +127,10 @@ def check_format(database: Database) -> None:
         )
     if version != FORMAT_VERSION:
         raise damaged(database, f"its format version is {version}")
+    ((page,),) = database.rows("PRAGMA page_size")
+    size = database.path.stat().st_size
+    if size % page and not database.has_log():
+        raise damaged(database, f"its {size} bytes are not whole pages of {page}")
 
 
 def check_tables(database: Database, columns: Sequence[Column]) -> None:

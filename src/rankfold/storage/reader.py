@@ -16,18 +16,17 @@ from rankfold.check import InputError, StorageError
 from rankfold.storage.changes import read_changes
 from rankfold.storage.columns import Value
 from rankfold.storage.conditions import translate
-from rankfold.storage.database import Database
+from rankfold.storage.database import MEND, Database, damaged
 from rankfold.storage.ids import Id, Slots, checked_ids, checked_slots
 from rankfold.storage.manifest import (
     DATABASE,
     Manifest,
     Version,
-    check_format,
     check_tables,
     read_manifest,
 )
 from rankfold.storage.points import find_slots, payload_columns, rows_of
-from rankfold.storage.segments import MEND, Array, read_segments
+from rankfold.storage.segments import Array, read_segments
 
 
 class Reader:
@@ -46,7 +45,6 @@ class Reader:
         self._arrays: dict[str, Array] = {}
         self._database = Database(folder / DATABASE, mode)
         try:
-            check_format(self._database)
             with self.reading():  # loads the arrays
                 pass
         except BaseException:
@@ -161,6 +159,17 @@ class Reader:
                 values,
             )
             return np.array([slot for (slot,) in rows], dtype=np.int64)
+
+    def verify(self) -> None:
+        """Check what opening does not: every page of the database, all ids and all changes.
+
+        Values of the payload have no checksum; what changed them cannot be told.
+        """
+        with self._state() as manifest:
+            found = self._database.rows("PRAGMA integrity_check(1)")
+            if found != [("ok",)]:
+                raise damaged(self._database, f"{found[0][0]}")
+            read_changes(self._database, manifest, 0)
 
     @contextmanager
     def _state(self) -> Iterator[Manifest]:

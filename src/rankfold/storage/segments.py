@@ -16,11 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from rankfold.check import InputError, StorageError
-from rankfold.storage.database import Database
+from rankfold.storage.database import MEND, Database
 
 FOLDER = "segments"
 NAME = re.compile(r"[a-z][a-z0-9_]{0,99}")
-MEND = "restore it from a copy, or delete the index and build it again"
 
 Array = npt.NDArray[Any]
 

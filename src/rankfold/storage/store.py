@@ -13,7 +13,7 @@ import numpy as np
 from rankfold.check import InputError
 from rankfold.storage.changes import clear_changes, log_change
 from rankfold.storage.columns import Column, checked_payload, new_columns, widened
-from rankfold.storage.creation import check_absent, create_folder, find_folder
+from rankfold.storage.creation import check_absent, check_folder, create_folder
 from rankfold.storage.database import Database
 from rankfold.storage.ids import Id, checked_ids, checked_slots
 from rankfold.storage.locking import WriterLock
@@ -114,7 +114,8 @@ class Store(Reader):
         write : bool
             Whether changes are to be made. One process at a time may; others get an error.
         """
-        folder = find_folder(Path(path))
+        folder = Path(path)
+        check_folder(folder)
         if not write:
             return cls(folder, None)
         lock = WriterLock(folder)

@@ -8,6 +8,7 @@ import tempfile
 import threading
 from pathlib import Path
 
+import growing_store as growing
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -123,6 +124,8 @@ def test_many_points_are_found_either_way(tmp_path):
             assert store.ids_of(np.array(slots)) == [ids[slot] for slot in slots]
             assert store.slots_of([ids[slot] for slot in slots]).tolist() == slots
             assert store.payload_of(slots) == {"half": [slot / 2 for slot in slots]}
+        assert store.ids_of([3, 3]) == [ids[3]] * 2
+        assert store.slots_of([ids[3], ids[3]]).tolist() == [3, 3]
         assert store.ids_of([]) == []
         assert store.payload_of([]) == {"half": []}
         with pytest.raises(InputError, match=r"no points with the ids '3x', 5001"):
@@ -281,6 +284,45 @@ def test_a_closed_store_says_so(path):
     np.testing.assert_array_equal(arrays["vectors"], ARRAYS["vectors"])
     with pytest.raises(StorageError, match="closed"):
         store.ids_of([0])
+
+
+FULL_DISK = """
+import resource, sys
+import growing_store as growing
+from rankfold.storage import Store
+store = Store.open(sys.argv[1], write=True)
+resource.setrlimit(resource.RLIMIT_FSIZE, (1_500_000, 1_500_000))
+try:
+    while True:
+        growing.grow(store)
+except Exception as error:
+    print(type(error).__name__, store.version.sequence)
+resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 1_500_000))
+try:
+    growing.merge(store)
+except Exception as error:
+    print(type(error).__name__, store.version.sequence)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such limits")
+def test_a_full_disk_harms_nothing(tmp_path):
+    path = tmp_path / "store"
+    growing.create(path)
+    tests = Path(growing.__file__).parent
+    done = subprocess.run(
+        [sys.executable, "-c", FULL_DISK, str(path)],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tests), *sys.path])},
+    )
+    (first, before), (second, after) = (line.split() for line in done.stdout.splitlines())
+    assert (first, second) == ("StorageError", "OSError")
+    with Store.open(path, write=True) as store:
+        assert growing.check(store) == int(before) == int(after)
+        assert int(before) > 1
+        assert len(list((path / "segments").iterdir())) == len(store.arrays)
 
 
 def test_threads_take_turns(path):

@@ -16,7 +16,7 @@ from rankfold.storage.manifest import DATABASE, Manifest, check_format, make_tab
 from rankfold.storage.segments import Array, record_segments, sync_folder, write_segments
 
 
-def check_folder(folder: Path) -> None:
+def check_store(folder: Path) -> None:
     """Require a folder with a database of ours; touch nothing."""
     if not folder.exists():
         raise StorageError(f"there is no index at {str(folder)!r}; name the folder of one.")

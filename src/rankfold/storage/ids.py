@@ -19,17 +19,7 @@ Slots = npt.NDArray[np.int64]
 
 
 def checked_ids(ids: Any) -> list[Id]:
-    """Require distinct ids: texts of 1 to 1000 characters and whole numbers.
-
-    Examples
-    --------
-    >>> checked_ids([1, "1"])
-    [1, '1']
-    >>> checked_ids(["a", "b", "a"])
-    Traceback (most recent call last):
-    ...
-    rankfold.check.InputError: ids are given more than once: 'a'; every point needs its own.
-    """
+    """Require ids: texts of 1 to 1000 characters and whole numbers of 64 bits."""
     checked = plain(ids, "ids")
     if set(map(type, checked)) - {int, str}:
         place = next(i for i, value in enumerate(checked) if type(value) not in (int, str))
@@ -47,6 +37,22 @@ def checked_ids(ids: Any) -> list[Id]:
     for number in checked:
         if type(number) is int and number not in WHOLE:
             raise InputError(f"id {number} is too large: whole numbers have up to 64 bits.")
+    return checked
+
+
+def distinct_ids(ids: Any) -> list[Id]:
+    """Require ids that are all different.
+
+    Examples
+    --------
+    >>> distinct_ids([1, "1"])
+    [1, '1']
+    >>> distinct_ids(["a", "b", "a"])
+    Traceback (most recent call last):
+    ...
+    rankfold.check.InputError: ids are given more than once: 'a'; every point needs its own.
+    """
+    checked = checked_ids(ids)
     if len(set(checked)) < len(checked):
         twice = [value for value, count in Counter(checked).items() if count > 1]
         raise InputError(f"ids are given more than once: {few(twice)}; every point needs its own.")
@@ -54,13 +60,19 @@ def checked_ids(ids: Any) -> list[Id]:
 
 
 def checked_slots(slots: Any, name: str) -> list[int]:
-    """Require distinct slot numbers."""
+    """Require slot numbers."""
     array = np.asarray(slots)
     if array.size == 0:
         return []
     if array.ndim != 1 or array.dtype.kind not in "iu" or array.min() < 0:
         raise InputError(f"{name} must be a flat list of slots: whole numbers of 0 or more.")
     checked: list[int] = array.tolist()
+    return checked
+
+
+def distinct_slots(slots: Any, name: str) -> list[int]:
+    """Require slot numbers that are all different."""
+    checked = checked_slots(slots, name)
     if len(set(checked)) < len(checked):
         raise InputError(f"{name} holds a slot more than once.")
     return checked

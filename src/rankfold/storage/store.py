@@ -13,9 +13,9 @@ import numpy as np
 from rankfold.check import InputError
 from rankfold.storage.changes import clear_changes, log_change
 from rankfold.storage.columns import Column, checked_payload, new_columns, widened
-from rankfold.storage.creation import check_absent, check_folder, create_folder
+from rankfold.storage.creation import check_absent, check_store, create_folder
 from rankfold.storage.database import Database
-from rankfold.storage.ids import Id, checked_ids, checked_slots
+from rankfold.storage.ids import Id, distinct_ids, distinct_slots
 from rankfold.storage.locking import WriterLock
 from rankfold.storage.manifest import Manifest, read_manifest, settings_text
 from rankfold.storage.points import (
@@ -90,7 +90,7 @@ class Store(Reader):
         folder = Path(path)
         checked = checked_arrays(arrays)
         text = settings_text(settings)
-        names = checked_ids(ids)
+        names = distinct_ids(ids)
         values = checked_payload(payload, len(names))
         columns = new_columns(values)
 
@@ -115,7 +115,7 @@ class Store(Reader):
             Whether changes are to be made. One process at a time may; others get an error.
         """
         folder = Path(path)
-        check_folder(folder)
+        check_store(folder)
         if not write:
             return cls(folder, None)
         lock = WriterLock(folder)
@@ -160,9 +160,9 @@ class Store(Reader):
             Columns that the store has; those left out are missing values.
         """
         checked = checked_arrays(arrays)
-        gone = checked_slots(removed, "removed")
-        slots = checked_slots(added_slots, "added_slots")
-        names = checked_ids(ids)
+        gone = distinct_slots(removed, "removed")
+        slots = distinct_slots(added_slots, "added_slots")
+        names = distinct_ids(ids)
         if len(names) != len(slots):
             raise InputError(f"there are {len(slots)} added_slots, but {len(names)} ids.")
         values = checked_payload(payload, len(names))
@@ -189,7 +189,7 @@ class Store(Reader):
         kept : array of int
             The slots of all points, ascending; they become 0, 1, 2, ...
         """
-        slots = np.array(checked_slots(kept, "kept"), dtype=np.int64)
+        slots = np.array(distinct_slots(kept, "kept"), dtype=np.int64)
         with self._state() as manifest:
             columns = manifest.columns
         self._renew(

@@ -51,7 +51,7 @@ def values_by_slot(store):
     return values, removed
 
 
-def check(store, payload=True):
+def check(store):
     """Require that a store holds exactly what it must; return the number of its last change."""
     with store.reading() as version:
         values, removed = values_by_slot(store)
@@ -60,8 +60,7 @@ def check(store, payload=True):
         assert points == alive(version.sequence)
         assert store.n_points == len(slots)
         assert store.ids_of(slots) == [f"point-{point}" for point in points]
-        found = store.payload_of(slots)
-        assert found == {"price": points} or not payload
+        assert store.payload_of(slots) == {"price": points}
         assert store.slots_of([f"point-{point}" for point in points]).tolist() == slots
     return version.sequence
 

@@ -94,6 +94,7 @@ def test_a_change_is_logged_and_applied(path):
         assert store.columns["count"] == "number"
         assert store.columns["nothing"] == "text"
         assert store.matching("nothing = 'now'").tolist() == [3]
+        store.verify()
 
 
 def test_a_merge_renumbers_and_clears_the_log(path):
@@ -124,6 +125,7 @@ def test_many_points_are_found_either_way(tmp_path):
             assert store.ids_of(np.array(slots)) == [ids[slot] for slot in slots]
             assert store.slots_of([ids[slot] for slot in slots]).tolist() == slots
             assert store.payload_of(slots) == {"half": [slot / 2 for slot in slots]}
+        store.verify()
         assert store.ids_of([3, 3]) == [ids[3]] * 2
         assert store.slots_of([ids[3], ids[3]]).tolist() == [3, 3]
         assert store.ids_of([]) == []

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,6 +28,9 @@ ADVICE = {
     sqlite3.SQLITE_PERM: ACCESS,
     sqlite3.SQLITE_IOERR: "see that the disk works and has room; what was stored is unharmed",
 }
+
+FAILURES = (sqlite3.Error, UnicodeDecodeError)
+"""What SQLite raises; the second when it quotes damaged text in a message."""
 
 Row = tuple[Any, ...]
 
@@ -122,16 +127,15 @@ class Database:
         """
         try:
             self._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        except sqlite3.OperationalError:
-            return not self.has_log()
-        except sqlite3.DatabaseError:
-            pass  # the first real query tells what is wrong
+        except FAILURES as error:
+            forbidden = primary_code(error) in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
+            return forbidden and not self.has_log()
         return False
 
 
-def primary_code(error: sqlite3.Error) -> int:
+def primary_code(error: Exception) -> int:
     """Return what went wrong, without the details in the upper bits."""
-    return error.sqlite_errorcode & 0xFF if hasattr(error, "sqlite_errorcode") else 0
+    return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
 
 
 @contextmanager
@@ -139,12 +143,17 @@ def explained(path: Path) -> Iterator[None]:
     """Turn errors of SQLite into ones that name the file and say what to do."""
     try:
         yield
-    except sqlite3.Error as error:
+    except FAILURES as error:
         if isinstance(error, sqlite3.ProgrammingError):
             advice = "open it again if it was closed"
         else:
             advice = ADVICE.get(primary_code(error), "the file is damaged; " + MEND)
         raise StorageError(f"{str(path)!r} cannot be used ({error}): {advice}.") from error
+
+
+def checksum(values: Sequence[object]) -> int:
+    """Return the CRC-32 of values as a JSON list."""
+    return zlib.crc32(json.dumps(values, default=repr).encode())
 
 
 def damaged(database: Database, reason: str) -> StorageError:

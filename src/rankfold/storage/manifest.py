@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from rankfold.check import InputError, StorageError
 from rankfold.storage.columns import Column
-from rankfold.storage.database import Database, Row, damaged
+from rankfold.storage.database import Database, Row, checksum, damaged
 
 DATABASE = "index.sqlite"
 FORMAT = "rankfold"
@@ -68,7 +67,7 @@ class Manifest:
         """Return the manifest as it is stored, its checksum last."""
         columns = json.dumps([[column.name, column.kind] for column in self.columns])
         row = (FORMAT, FORMAT_VERSION, self.generation, self.sequence, self.merged)
-        return (*row, self.settings, columns, _checksum((*row, self.settings, columns)))
+        return (*row, self.settings, columns, checksum((*row, self.settings, columns)))
 
     def write(self, database: Database) -> None:
         """Put the manifest in the place of the one before."""
@@ -79,7 +78,7 @@ class Manifest:
 def read_manifest(database: Database) -> Manifest:
     """Read the manifest and check it."""
     rows = database.rows("SELECT * FROM manifest")
-    if len(rows) != 1 or rows[0][-1] != _checksum(rows[0][:-1]):
+    if len(rows) != 1 or rows[0][-1] != checksum(rows[0][:-1]):
         raise damaged(database, "its manifest does not have the checksum that was written")
     _, _, generation, sequence, merged, settings, columns, _ = rows[0]
     named = tuple(Column(name, kind, i) for i, (name, kind) in enumerate(json.loads(columns)))
@@ -108,7 +107,7 @@ def points_table(columns: Sequence[Column]) -> str:
     The columns have no type: SQLite then keeps 1 and "1" apart, as they were given.
     """
     names = "".join(f", {column.key}" for column in columns)
-    return f"CREATE TABLE points (slot INTEGER PRIMARY KEY, id NOT NULL{names})"
+    return f"CREATE TABLE points (slot INTEGER PRIMARY KEY, id NOT NULL, crc32{names})"
 
 
 def check_format(database: Database) -> None:
@@ -138,7 +137,3 @@ def check_tables(database: Database, columns: Sequence[Column]) -> None:
     found = {sql for (sql,) in database.rows("SELECT sql FROM sqlite_master WHERE sql NOT NULL")}
     if found != {*TABLES, points_table(columns), POINTS_BY_ID}:
         raise damaged(database, "its tables are not those of the format")
-
-
-def _checksum(row: Row) -> int:
-    return zlib.crc32(json.dumps(row, default=repr).encode())

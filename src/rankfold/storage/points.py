@@ -8,7 +8,7 @@ import numpy as np
 
 from rankfold.check import InputError
 from rankfold.storage.columns import Column, Value, Values
-from rankfold.storage.database import Database, Row
+from rankfold.storage.database import Database, Row, checksum, damaged
 from rankfold.storage.ids import Id, Slots, few
 from rankfold.storage.manifest import POINTS_BY_ID, points_table
 
@@ -34,12 +34,12 @@ def insert_points(
     payload: Mapping[str, Values],
 ) -> None:
     """Add points; columns that the payload leaves out are missing values."""
-    given = [column for column in columns if column.name in payload]
-    names = "".join(f", {column.key}" for column in given)
-    marks = ", ?" * len(given)
+    stored = (_as_kept(column, payload, len(ids)) for column in columns)
+    rows = zip(ids, *stored, strict=True)
+    marks = ", ?" * len(columns)
     database.run_many(
-        f"INSERT INTO points (slot, id{names}) VALUES (?, ?{marks})",  # noqa: S608
-        zip(slots, ids, *(_as_kept(column, payload) for column in given), strict=True),
+        f"INSERT INTO points VALUES (?, ?, ?{marks})",  # noqa: S608
+        ((slot, row[0], checksum(row), *row[1:]) for slot, row in zip(slots, rows, strict=True)),
     )
 
 
@@ -82,10 +82,24 @@ def renumber_points(database: Database, kept: Slots) -> None:
 
 def widen(database: Database, before: Sequence[Column], after: Sequence[Column]) -> None:
     """Turn whole numbers into others where a column needs it."""
-    for old, new in zip(before, after, strict=True):
-        if (old.kind, new.kind) == ("integer", "number"):
-            key = new.key
-            database.rows(f"UPDATE points SET {key} = CAST({key} AS REAL) WHERE {key} NOT NULL")  # noqa: S608
+    keys = [
+        new.key
+        for old, new in zip(before, after, strict=True)
+        if (old.kind, new.kind) == ("integer", "number")
+    ]
+    for key in keys:
+        database.rows(f"UPDATE points SET {key} = CAST({key} AS REAL) WHERE {key} NOT NULL")  # noqa: S608
+    if keys:
+        rows = _all_rows(database, after)
+        sums = ((checksum(row), slot) for slot, _, *row in rows)
+        database.run_many("UPDATE points SET crc32 = ? WHERE slot = ?", sums)
+
+
+def check_points(database: Database, columns: Sequence[Column]) -> None:
+    """Require that every point has the checksum that was written."""
+    for slot, written, *row in _all_rows(database, columns):
+        if checksum(row) != written:
+            raise damaged(database, f"the point at slot {slot} has another checksum")
 
 
 def find_slots(database: Database, ids: Sequence[Id]) -> Slots:
@@ -141,8 +155,17 @@ def _are_many(database: Database, count: int) -> bool:
     return bool(count * 10 > n_points)
 
 
-def _as_kept(column: Column, payload: Mapping[str, Values]) -> list[Value]:
+def _all_rows(database: Database, columns: Sequence[Column]) -> list[Row]:
+    names = "".join(f", {column.key}" for column in columns)
+    return database.rows(f"SELECT slot, crc32, id{names} FROM points")  # noqa: S608
+
+
+def _as_kept(column: Column, payload: Mapping[str, Values], n_points: int) -> list[Value]:
+    if column.name not in payload:
+        return [None] * n_points
     values = payload[column.name].values
-    if column.kind == "number":
-        return [None if value is None else float(value) for value in values]
+    if column.kind == "number":  # SQLite keeps no negative zero
+        return [None if value is None else float(value) + 0.0 for value in values]
+    if column.kind == "boolean":
+        return [None if value is None else int(value) for value in values]
     return values

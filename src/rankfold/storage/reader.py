@@ -25,7 +25,7 @@ from rankfold.storage.manifest import (
     check_tables,
     read_manifest,
 )
-from rankfold.storage.points import find_slots, payload_columns, rows_of
+from rankfold.storage.points import check_points, find_slots, payload_columns, rows_of
 from rankfold.storage.segments import Array, read_segments
 
 
@@ -161,14 +161,12 @@ class Reader:
             return np.array([slot for (slot,) in rows], dtype=np.int64)
 
     def verify(self) -> None:
-        """Check what opening does not: every page of the database, all ids and all changes.
-
-        Values of the payload have no checksum; what changed them cannot be told.
-        """
+        """Check what opening does not: every page of the database, all points and changes."""
         with self._state() as manifest:
             found = self._database.rows("PRAGMA integrity_check(1)")
             if found != [("ok",)]:
                 raise damaged(self._database, f"{found[0][0]}")
+            check_points(self._database, manifest.columns)
             read_changes(self._database, manifest, 0)
 
     @contextmanager

@@ -21,22 +21,19 @@ Slots = npt.NDArray[np.int64]
 def checked_ids(ids: Any) -> list[Id]:
     """Require ids: texts of 1 to 1000 characters and whole numbers of 64 bits."""
     checked = plain(ids, "ids")
-    if set(map(type, checked)) - {int, str}:
+    kinds = set(map(type, checked))
+    if kinds - {int, str}:
         place = next(i for i, value in enumerate(checked) if type(value) not in (int, str))
         value = checked[place]
         raise InputError(
             f"id {place} is {value!r} ({type(value).__name__}), but ids are whole numbers or texts."
         )
-    texts = [value for value in checked if type(value) is str]
-    check_texts(texts, "an id")
-    for text in (min(texts, key=len), max(texts, key=len)) if texts else ():
-        if not 0 < len(text) <= LONGEST:
-            raise InputError(
-                f"an id has {len(text)} characters ({text[:20]!r}), but must have 1 to {LONGEST}."
-            )
-    for number in checked:
-        if type(number) is int and number not in WHOLE:
-            raise InputError(f"id {number} is too large: whole numbers have up to 64 bits.")
+    if str in kinds:
+        _check_names([value for value in checked if type(value) is str])
+    if int in kinds:
+        for number in checked:
+            if type(number) is int and number not in WHOLE:
+                raise InputError(f"id {number} is too large: whole numbers have up to 64 bits.")
     return checked
 
 
@@ -106,10 +103,16 @@ def plain(values: Any, name: str) -> list[Any]:
     listed = values.tolist() if hasattr(values, "tolist") else list(values)
     if not isinstance(listed, list):
         raise InputError(f"{name} is a single value, but must be a list.")
-    if all(map(_is_plain, set(map(type, listed)))):
+    if not any(issubclass(kind, np.generic) for kind in set(map(type, listed))):
         return listed
     return [value.item() if isinstance(value, np.generic) else value for value in listed]
 
 
-def _is_plain(kind: type) -> bool:
-    return not issubclass(kind, np.generic)
+def _check_names(texts: list[str]) -> None:
+    check_texts(texts, "an id")
+    for length in set(map(len, texts)):
+        if not 0 < length <= LONGEST:
+            wrong = next(text for text in texts if len(text) == length)
+            raise InputError(
+                f"an id has {length} characters ({wrong[:20]!r}), but must have 1 to {LONGEST}."
+            )

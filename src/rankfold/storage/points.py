@@ -105,8 +105,8 @@ def check_points(database: Database, columns: Sequence[Column]) -> None:
 def find_slots(database: Database, ids: Sequence[Id]) -> Slots:
     """Return the slot of each id."""
     slots = _slots(database, ids)
-    unknown = [i for i, slot in zip(ids, slots, strict=True) if slot is None]
-    if unknown:
+    if None in slots:
+        unknown = [i for i, slot in zip(ids, slots, strict=True) if slot is None]
         raise InputError(f"there are no points with the ids {few(unknown)}.")
     return np.array(slots, dtype=np.int64)
 

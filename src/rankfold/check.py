@@ -27,6 +27,10 @@ class InputError(ValueError):
     """Something handed to rankfold cannot be used; the message says what and why."""
 
 
+class StorageError(InputError):
+    """What is stored on disk is missing, damaged, foreign or in use; the message says which."""
+
+
 class MissingExtraError(ImportError):
     """An optional package is not installed; the message names the extra that brings it."""
 

@@ -1,0 +1,148 @@
+"""Payload: columns of one type each, where any value may be missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import isnan
+from typing import Any
+
+from rankfold.check import InputError
+from rankfold.storage.ids import WHOLE, check_texts, few, plain
+
+MOST = 500
+LONGEST = 100
+KINDS = {bool: "boolean", int: "integer", float: "number", str: "text"}
+UNKNOWN = "unknown"
+"""The kind of a column in which every value is missing so far."""
+
+Value = bool | int | float | str | None
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the payload; its values stand in column ``c<position>`` of the database."""
+
+    name: str
+    kind: str
+    position: int
+
+    @property
+    def key(self) -> str:
+        """Its name in the database, free of anything that a user wrote."""
+        return f"c{self.position}"
+
+    def out(self, values: Iterable[Any]) -> list[Value]:
+        """Return stored values as they were given."""
+        if self.kind == "boolean":
+            return [None if value is None else bool(value) for value in values]
+        return list(values)
+
+
+@dataclass(frozen=True)
+class Values:
+    """Checked values of one column."""
+
+    kind: str
+    values: list[Value]
+
+
+def checked_payload(payload: Mapping[str, Any] | None, n_points: int) -> dict[str, Values]:
+    """Require columns of one type each, with a value or None for every point.
+
+    Examples
+    --------
+    >>> checked_payload({"price": [1, 2.5, None]}, 3)
+    {'price': Values(kind='number', values=[1.0, 2.5, None])}
+    """
+    if payload is None:
+        return {}
+    if not isinstance(payload, Mapping):
+        raise InputError(f"payload is {type(payload).__name__}, but must map names to columns.")
+    if len(payload) > MOST:
+        raise InputError(f"payload has {len(payload)} columns, but may have up to {MOST}.")
+    checked = {}
+    for name, column in payload.items():
+        _check_name(name)
+        checked[name] = _checked_values(plain(column, f"column {name!r}"), name)
+        length = len(checked[name].values)
+        if length != n_points:
+            raise InputError(
+                f"column {name!r} has {length} values for {n_points} points; give one each, "
+                "and None where there is none."
+            )
+    return checked
+
+
+def new_columns(payload: Mapping[str, Values]) -> tuple[Column, ...]:
+    """Return the columns that hold a payload."""
+    return tuple(
+        Column(name, values.kind, position)
+        for position, (name, values) in enumerate(payload.items())
+    )
+
+
+def widened(columns: Sequence[Column], payload: Mapping[str, Values]) -> tuple[Column, ...]:
+    """Return the columns as they must be to hold more values: whole numbers may become others."""
+    unknown = set(payload) - {column.name for column in columns}
+    if unknown:
+        raise InputError(
+            f"payload has new columns: {few(sorted(unknown))}; known are "
+            f"{few(column.name for column in columns) or 'none'}. The columns are those with which "
+            "the index was built."
+        )
+    return tuple(
+        Column(column.name, _common(column, payload[column.name].kind), column.position)
+        if column.name in payload
+        else column
+        for column in columns
+    )
+
+
+def _common(column: Column, kind: str) -> str:
+    kinds = {column.kind, kind} - {UNKNOWN}
+    if kinds == {"integer", "number"}:
+        return "number"
+    if len(kinds) > 1:
+        raise InputError(f"column {column.name!r} holds {column.kind} values, but got {kind} ones.")
+    return kinds.pop() if kinds else UNKNOWN
+
+
+def _check_name(name: object) -> None:
+    if not isinstance(name, str) or not 0 < len(name) <= LONGEST or not name.isprintable():
+        raise InputError(
+            f"a column is called {name!r}, but names are texts of 1 to {LONGEST} printable "
+            "characters."
+        )
+    if name == "id":
+        raise InputError("a column is called 'id', which is the name of the ids; rename it.")
+
+
+def _checked_values(values: list[Any], name: str) -> Values:
+    kinds = set(map(type, values))
+    if float in kinds:
+        values = [None if type(value) is float and isnan(value) else value for value in values]
+        kinds = set(map(type, values))
+    kinds.discard(type(None))
+    wrong = kinds - set(KINDS)
+    if wrong or (len(kinds) > 1 and kinds != {int, float}):
+        names = ", ".join(sorted(kind.__name__ for kind in kinds))
+        raise InputError(
+            f"column {name!r} holds values of type {names}, but must hold one of int, float, bool "
+            "or str, and None for what is missing; write dates as ISO text, such as '2024-12-31'."
+        )
+    if kinds == {int, float}:
+        values = [None if value is None else _float(value, name) for value in values]
+        return Values("number", values)
+    if int in kinds and any(value is not None and value not in WHOLE for value in values):
+        raise InputError(f"column {name!r} holds whole numbers of more than 64 bits.")
+    if str in kinds:
+        check_texts((value for value in values if value is not None), f"column {name!r}")
+    return Values(KINDS[kinds.pop()] if kinds else UNKNOWN, values)
+
+
+def _float(value: float, name: str) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        raise InputError(f"column {name!r} holds a number too large for a float.") from None

@@ -1,0 +1,171 @@
+"""The table of points: slot, id and payload of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from rankfold.check import InputError
+from rankfold.storage.columns import Column, Value, Values
+from rankfold.storage.database import Database, Row, checksum, damaged
+from rankfold.storage.ids import Id, Slots, few
+from rankfold.storage.manifest import POINTS_BY_ID, points_table
+
+FEW = 1000
+"""Up to so many points are looked up one by one, without counting all."""
+
+
+def make_points(
+    database: Database, columns: Sequence[Column], ids: Sequence[Id], payload: Mapping[str, Values]
+) -> None:
+    """Make the table anew, with slots from 0."""
+    database.rows("DROP TABLE IF EXISTS points")
+    database.rows(points_table(columns))
+    insert_points(database, columns, range(len(ids)), ids, payload)
+    database.rows(POINTS_BY_ID)  # one sort is faster than many insertions
+
+
+def insert_points(
+    database: Database,
+    columns: Sequence[Column],
+    slots: Sequence[int],
+    ids: Sequence[Id],
+    payload: Mapping[str, Values],
+) -> None:
+    """Add points; columns that the payload leaves out are missing values."""
+    stored = (_as_kept(column, payload, len(ids)) for column in columns)
+    rows = zip(ids, *stored, strict=True)
+    marks = ", ?" * len(columns)
+    database.run_many(
+        f"INSERT INTO points VALUES (?, ?, ?{marks})",  # noqa: S608
+        ((slot, row[0], checksum(row), *row[1:]) for slot, row in zip(slots, rows, strict=True)),
+    )
+
+
+def last_slot(database: Database) -> int:
+    """Return the largest slot in use, or -1."""
+    ((last,),) = database.rows("SELECT coalesce(max(slot), -1) FROM points")
+    return int(last)
+
+
+def check_new(database: Database, last: int, slots: Sequence[int], ids: Sequence[Id]) -> None:
+    """Require slots after the last one, in ascending order, and ids that are not taken."""
+    if any(np.diff([last, *slots]) < 1):
+        raise InputError(f"added_slots must ascend from above {last}, the last slot in use.")
+    taken = [i for i, slot in zip(ids, _slots(database, ids), strict=True) if slot is not None]
+    if taken:
+        raise InputError(f"ids are in use already: {few(taken)}; remove or update these points.")
+
+
+def delete_points(database: Database, slots: Sequence[int]) -> None:
+    """Remove points."""
+    rows_of(database, "id", slots)  # refuses slots that are not there
+    database.run_many("DELETE FROM points WHERE slot = ?", ((slot,) for slot in slots))
+
+
+def renumber_points(database: Database, kept: Slots) -> None:
+    """Give all points the slots 0, 1, 2, ... in their order."""
+    slots = [slot for (slot,) in database.rows("SELECT slot FROM points ORDER BY slot")]
+    if not np.array_equal(slots, kept):
+        raise InputError(
+            f"kept names {len(kept)} slots, but must name the {len(slots)} of all points that were "
+            "not removed, in ascending order."
+        )
+    moved = [(new, old) for new, old in enumerate(slots) if new != old]
+    if not moved:
+        return
+    database.rows("DROP INDEX points_by_id")  # one sort is faster than many insertions
+    database.run_many("UPDATE points SET slot = ? WHERE slot = ?", moved)
+    database.rows(POINTS_BY_ID)
+
+
+def widen(database: Database, before: Sequence[Column], after: Sequence[Column]) -> None:
+    """Turn whole numbers into others where a column needs it."""
+    keys = [
+        new.key
+        for old, new in zip(before, after, strict=True)
+        if (old.kind, new.kind) == ("integer", "number")
+    ]
+    for key in keys:
+        database.rows(f"UPDATE points SET {key} = CAST({key} AS REAL) WHERE {key} NOT NULL")  # noqa: S608
+    if keys:
+        rows = _all_rows(database, after)
+        sums = ((checksum(row), slot) for slot, _, *row in rows)
+        database.run_many("UPDATE points SET crc32 = ? WHERE slot = ?", sums)
+
+
+def check_points(database: Database, columns: Sequence[Column]) -> None:
+    """Require that every point has the checksum that was written."""
+    for slot, written, *row in _all_rows(database, columns):
+        if checksum(row) != written:
+            raise damaged(database, f"the point at slot {slot} has another checksum")
+
+
+def find_slots(database: Database, ids: Sequence[Id]) -> Slots:
+    """Return the slot of each id."""
+    slots = _slots(database, ids)
+    if None in slots:
+        unknown = [i for i, slot in zip(ids, slots, strict=True) if slot is None]
+        raise InputError(f"there are no points with the ids {few(unknown)}.")
+    return np.array(slots, dtype=np.int64)
+
+
+def rows_of(database: Database, what: str, slots: Sequence[int]) -> list[Row]:
+    """Return columns of the points at some slots; ``what`` names them as the database does."""
+    found: Iterable[Row | None]
+    if _are_many(database, len(slots)):
+        rows = database.rows(f"SELECT slot, {what} FROM points")  # noqa: S608
+        found = map({row[0]: row[1:] for row in rows}.get, slots)
+    else:
+        found = database.first_rows(f"SELECT {what} FROM points WHERE slot = ?", slots)  # noqa: S608
+    present = [row for row in found if row is not None]
+    if len(present) < len(slots):
+        there = {slot for (slot,) in database.rows("SELECT slot FROM points")}
+        raise InputError(
+            f"there are no points at the slots {few(s for s in slots if s not in there)}."
+        )
+    return present
+
+
+def payload_columns(
+    database: Database, columns: Sequence[Column], slots: Sequence[int]
+) -> dict[str, list[Value]]:
+    """Return columns of the payload of the points at some slots."""
+    if not columns:
+        return {}
+    rows = rows_of(database, ", ".join(column.key for column in columns), slots)
+    stored = zip(*rows, strict=True) if rows else [()] * len(columns)
+    return {column.name: column.out(values) for column, values in zip(columns, stored, strict=True)}
+
+
+def _slots(database: Database, ids: Sequence[Id]) -> list[int | None]:
+    if _are_many(database, len(ids)):
+        table: dict[Id, int] = dict(database.rows("SELECT id, slot FROM points"))
+        return list(map(table.get, ids))
+    found = database.first_rows("SELECT slot FROM points WHERE id = ?", ids)
+    return [None if row is None else row[0] for row in found]
+
+
+def _are_many(database: Database, count: int) -> bool:
+    """Tell whether reading the whole table is faster than looking up so many points."""
+    if count <= FEW:
+        return False
+    ((n_points,),) = database.rows("SELECT count(*) FROM points")
+    return bool(count * 10 > n_points)
+
+
+def _all_rows(database: Database, columns: Sequence[Column]) -> list[Row]:
+    names = "".join(f", {column.key}" for column in columns)
+    return database.rows(f"SELECT slot, crc32, id{names} FROM points")  # noqa: S608
+
+
+def _as_kept(column: Column, payload: Mapping[str, Values], n_points: int) -> list[Value]:
+    if column.name not in payload:
+        return [None] * n_points
+    values = payload[column.name].values
+    if column.kind == "number":  # SQLite keeps no negative zero
+        return [None if value is None else float(value) + 0.0 for value in values]
+    if column.kind == "boolean":
+        return [None if value is None else int(value) for value in values]
+    return values

@@ -1,0 +1,235 @@
+"""A store: named arrays, ids, payload and a log of changes in one folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace as replaced
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rankfold.check import InputError
+from rankfold.storage.changes import clear_changes, log_change
+from rankfold.storage.columns import Column, checked_payload, new_columns, widened
+from rankfold.storage.creation import check_absent, check_store, create_folder
+from rankfold.storage.database import Database
+from rankfold.storage.ids import Id, distinct_ids, distinct_slots
+from rankfold.storage.locking import WriterLock
+from rankfold.storage.manifest import Manifest, read_manifest, settings_text
+from rankfold.storage.points import (
+    check_new,
+    delete_points,
+    insert_points,
+    last_slot,
+    make_points,
+    renumber_points,
+    widen,
+)
+from rankfold.storage.reader import Reader
+from rankfold.storage.segments import (
+    Array,
+    checked_arrays,
+    record_segments,
+    remove_segments,
+    write_segments,
+)
+
+
+class Store(Reader):
+    """An open store; made by ``Store.open``.
+
+    One process at a time may write, any number may read. Every method sees the state that was
+    committed last; ``reading`` holds on to one state for several. Threads take turns.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "fruit"
+    ...     Store.create(path, {"x": np.eye(2)}, {}, ["apple", 7], {"price": [3, None]})
+    ...     with Store.open(path, write=True) as store:
+    ...         _ = store.append({"row": np.ones(2)}, added_slots=[2], ids=["fig"])
+    ...         print(store.version, store.ids_of([2, 1]), store.matching("price < 5"))
+    Version(generation=1, sequence=1) ['fig', 7] [0]
+    """
+
+    def __init__(self, folder: Path, lock: WriterLock | None) -> None:
+        super().__init__(folder, "ro" if lock is None else "rw")
+        self._lock = lock
+
+    @classmethod
+    def create(
+        cls,
+        path: str | Path,
+        arrays: Mapping[str, Any],
+        settings: Mapping[str, Any],
+        ids: Sequence[Id],
+        payload: Mapping[str, Any] | None = None,
+        *,
+        replace: bool = False,
+    ) -> None:
+        """Make a store, completely or not at all.
+
+        Parameters
+        ----------
+        path : str or Path
+            The folder to make.
+        arrays : dict of str to array
+            Any numbers in any shapes.
+        settings : dict
+            Anything that JSON can hold.
+        ids : sequence of str and int
+            One for each point; they get the slots 0, 1, 2, ...
+        payload : dict of str to column, optional
+            Columns of int, float, bool or str, with None for what is missing.
+        replace : bool
+            Put all this into a store that is there already, in one step; its readers follow.
+        """
+        folder = Path(path)
+        checked = checked_arrays(arrays)
+        text = settings_text(settings)
+        names = distinct_ids(ids)
+        values = checked_payload(payload, len(names))
+        columns = new_columns(values)
+
+        def fill(database: Database) -> None:
+            make_points(database, columns, names, values)
+
+        if replace and folder.exists():
+            with cls.open(folder, write=True) as store:
+                store._renew(checked, text, columns, fill)
+        else:
+            check_absent(folder)
+            create_folder(folder, checked, Manifest(1, 0, 0, text, columns), fill)
+
+    @classmethod
+    def open(cls, path: str | Path, write: bool = False) -> Store:
+        """Open a store after checking all of it that is small, and every byte of its arrays.
+
+        Parameters
+        ----------
+        path : str or Path
+        write : bool
+            Whether changes are to be made. One process at a time may; others get an error.
+        """
+        folder = Path(path)
+        check_store(folder)
+        if not write:
+            return cls(folder, None)
+        lock = WriterLock(folder)
+        try:
+            store = cls(folder, lock)
+        except BaseException:
+            lock.release()
+            raise
+        remove_segments(folder, store._database)  # left behind by an interrupted merge
+        return store
+
+    def close(self) -> None:
+        """Close the store and let others write; arrays that were taken from it stay valid."""
+        super().close()
+        if self._lock is not None:
+            self._lock.release()
+
+    def append(
+        self,
+        arrays: Mapping[str, Any],
+        *,
+        removed: Any = (),
+        added_slots: Any = (),
+        ids: Sequence[Id] = (),
+        payload: Mapping[str, Any] | None = None,
+    ) -> int:
+        """Log a change and apply it to the points, in one step; return its number.
+
+        When it returns, the change is on disk.
+
+        Parameters
+        ----------
+        arrays : dict of str to array
+            The change, for whoever follows.
+        removed : array of int
+            Slots of points to remove.
+        added_slots : array of int
+            New slots, ascending, above all in use.
+        ids : sequence of str and int
+            One for each new slot; a removed point's id is free again.
+        payload : dict of str to column, optional
+            Columns that the store has; those left out are missing values.
+        """
+        checked = checked_arrays(arrays)
+        gone = distinct_slots(removed, "removed")
+        slots = distinct_slots(added_slots, "added_slots")
+        names = distinct_ids(ids)
+        if len(names) != len(slots):
+            raise InputError(f"there are {len(slots)} added_slots, but {len(names)} ids.")
+        values = checked_payload(payload, len(names))
+        with self._writing() as database:
+            manifest = read_manifest(database)
+            columns = widened(manifest.columns, values)
+            last = last_slot(database)
+            delete_points(database, gone)
+            check_new(database, last, slots, names)
+            widen(database, manifest.columns, columns)
+            insert_points(database, columns, slots, names, values)
+            manifest = replaced(manifest, sequence=manifest.sequence + 1, columns=columns)
+            log_change(database, manifest.version, checked)
+            manifest.write(database)
+        return manifest.sequence
+
+    def merge(self, arrays: Mapping[str, Any], settings: Mapping[str, Any], kept: Any) -> None:
+        """Put arrays that contain all changes in the place of arrays and changes, in one step.
+
+        Parameters
+        ----------
+        arrays, settings
+            As for ``create``.
+        kept : array of int
+            The slots of all points, ascending; they become 0, 1, 2, ...
+        """
+        slots = np.array(distinct_slots(kept, "kept"), dtype=np.int64)
+        with self._state() as manifest:
+            columns = manifest.columns
+        self._renew(
+            checked_arrays(arrays),
+            settings_text(settings),
+            columns,
+            lambda database: renumber_points(database, slots),
+        )
+
+    def _renew(
+        self,
+        arrays: Mapping[str, Array],
+        settings: str,
+        columns: tuple[Column, ...],
+        change_points: Callable[[Database], None],
+    ) -> None:
+        """Begin a new generation; until all is written, the old one stays as it is."""
+        with self._turn:
+            version = self.version
+            self._check_writable()
+            generation, sequence = version.generation + 1, version.sequence
+            try:
+                segments = write_segments(self.folder, arrays, generation)
+                with self._writing() as database:
+                    change_points(database)
+                    clear_changes(database)
+                    record_segments(database, segments)
+                    Manifest(generation, sequence, sequence, settings, columns).write(database)
+            finally:
+                remove_segments(self.folder, self._database)
+
+    @contextmanager
+    def _writing(self) -> Iterator[Database]:
+        with self._turn:
+            self._check_writable()
+            with self._database.transaction():
+                yield self._database
+
+    def _check_writable(self) -> None:
+        if self._lock is None:
+            raise InputError(f"{str(self.folder)!r} is open for reading; open it with write=True.")
+        if self._snapshot is not None:
+            raise InputError("a change cannot be made inside of reading(); leave its block first.")

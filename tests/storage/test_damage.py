@@ -1,0 +1,188 @@
+"""Files that are cut off, altered, missing or foreign are told from good ones."""
+
+import random
+import shutil
+import sqlite3
+
+import growing_store as growing
+import pytest
+
+from rankfold.check import StorageError
+from rankfold.storage import Store
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """Return a store with arrays, pending changes and several pages of points."""
+    path = tmp_path_factory.mktemp("damage") / "store"
+    growing.create(path)
+    with Store.open(path, write=True) as store:
+        for _ in range(12):
+            growing.grow(store)
+        growing.merge(store)
+        for _ in range(2):
+            growing.grow(store)
+    return path
+
+
+@pytest.fixture
+def copy(whole, tmp_path):
+    return shutil.copytree(whole, tmp_path / "copy")
+
+
+def names(path):
+    return sorted(str(file.relative_to(path)) for file in path.rglob("*") if file.stat().st_size)
+
+
+def test_there_are_three_files(copy):
+    assert [n for n in names(copy) if "." in n] == [
+        "index.sqlite", "segments/bulk-2.npy", "segments/values-2.npy"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["index.sqlite", "segments/bulk-2.npy", "segments/values-2.npy"])
+@pytest.mark.parametrize("share", [0.0, 0.001, 0.1, 0.5, 0.9, 0.9999])
+def test_files_that_were_cut_off(copy, name, share):
+    content = (copy / name).read_bytes()
+    (copy / name).write_bytes(content[: int(len(content) * share)])
+    with pytest.raises(StorageError, match=name.split("/")[-1]):
+        Store.open(copy)
+
+
+@pytest.mark.parametrize("name", ["segments/bulk-2.npy", "segments/values-2.npy"])
+def test_altered_segments_are_always_told(copy, name):
+    content = bytearray((copy / name).read_bytes())
+    places = random.Random(0)
+    for place in [0, 6, 8, 20, len(content) - 1, *places.choices(range(len(content)), k=25)]:
+        before = content[place]
+        content[place] ^= 1 << places.randrange(8)
+        (copy / name).write_bytes(content)
+        with pytest.raises(StorageError, match=r"checksum \d+, but \d+ was written"):
+            Store.open(copy)
+        content[place] = before
+    (copy / name).write_bytes(content + b"\0")
+    with pytest.raises(StorageError, match="bytes, but"):
+        Store.open(copy)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 12, 27])
+def test_an_altered_database_is_told_or_works(copy, seed):
+    places = random.Random(seed)
+    file = copy / "index.sqlite"
+    content = bytearray(file.read_bytes())
+    told = 0
+    for _ in range(60):
+        # Half of the places lie where the tables are, half in the arrays of changes.
+        place = places.randrange(len(content) if places.random() < 0.5 else 9 * 4096)
+        before = content[place]
+        content[place] ^= 1 << places.randrange(8)
+        file.write_bytes(content)
+        try:
+            with Store.open(copy) as store:
+                store.verify()
+                growing.check(store)
+        except StorageError:
+            told += 1
+        content[place] = before
+        for left in ("index.sqlite-wal", "index.sqlite-shm"):
+            (copy / left).unlink(missing_ok=True)
+    assert told > 0
+
+
+def test_a_missing_segment_is_named(copy):
+    (copy / "segments" / "bulk-2.npy").unlink()
+    with pytest.raises(StorageError, match=r"bulk-2.npy' is missing; restore it from a copy"):
+        Store.open(copy)
+
+
+def test_a_segment_of_another_form_is_told(copy):
+    connection = sqlite3.connect(copy / "index.sqlite")
+    connection.execute("UPDATE segments SET shape = '[3, 4]' WHERE name = 'bulk'")
+    connection.commit()
+    connection.close()
+    with pytest.raises(StorageError, match=r"shape \[30000\], but <i8 values of shape \[3, 4\]"):
+        Store.open(copy)
+
+
+@pytest.mark.parametrize(
+    ("statement", "message"),
+    [
+        ("UPDATE manifest SET settings = '{}'", "manifest does not have the checksum"),
+        ("DELETE FROM manifest", "manifest does not have the checksum"),
+        ("UPDATE segments SET file = '../../secret.npy'", "names the file '../../secret.npy'"),
+        ("CREATE TRIGGER t AFTER INSERT ON points BEGIN DELETE FROM points; END", "its tables"),
+        ("DROP TABLE points", "its tables"),
+        ("PRAGMA user_version = 2", "format version 2, but this rankfold reads version 1; upgrade"),
+        ("PRAGMA user_version = 0", "its format version is 0"),
+        ("PRAGMA application_id = 5", "is not a rankfold index"),
+    ],
+)
+def test_a_tampered_database_is_told(copy, statement, message):
+    connection = sqlite3.connect(copy / "index.sqlite")
+    connection.execute(statement)
+    connection.commit()
+    connection.close()
+    for write in (False, True):
+        with pytest.raises(StorageError, match=message):
+            Store.open(copy, write=write)
+
+
+@pytest.mark.parametrize("statement", ["UPDATE points SET c0 = 3 WHERE slot = 4",
+                                       "UPDATE points SET id = 'x' WHERE slot = 4"])  # fmt: skip
+def test_altered_points_are_told_when_asked(copy, statement):
+    with Store.open(copy) as store:
+        store.verify()
+    connection = sqlite3.connect(copy / "index.sqlite")
+    connection.execute(statement)
+    connection.commit()
+    connection.close()
+    with Store.open(copy) as store, pytest.raises(StorageError, match="slot 4 has another"):
+        store.verify()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "DELETE FROM changes WHERE sequence = 13",
+        "DELETE FROM change_arrays WHERE name = 'bulk'",
+        "UPDATE change_arrays SET data = zeroblob(8)",
+        "UPDATE change_arrays SET dtype = '<f8'",
+        "UPDATE change_arrays SET data = NULL",
+        "UPDATE changes SET generation = 1",
+    ],
+)
+def test_tampered_changes_are_told(copy, statement):
+    connection = sqlite3.connect(copy / "index.sqlite")
+    connection.execute(statement)
+    connection.commit()
+    connection.close()
+    with Store.open(copy) as store, pytest.raises(StorageError, match=r"is damaged: .*change"):
+        store.changes()
+
+
+def test_what_is_no_store(tmp_path):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "text").write_text("hello")
+    for name in ("nonsense", "foreign", "nothing"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "nonsense" / "index.sqlite").write_text("hello " * 1000)
+    (tmp_path / "nothing" / "index.sqlite").touch()
+    connection = sqlite3.connect(tmp_path / "foreign" / "index.sqlite")
+    connection.execute("CREATE TABLE mine (x)")
+    connection.close()
+    expected = {
+        "absent": "there is no index at",
+        "empty": "holds no 'index.sqlite'",
+        "text": "is a file",
+        "nonsense": "index.sqlite' cannot be used",
+        "foreign": "is not a rankfold index",
+        "nothing": "is not a rankfold index",
+    }
+    for name, message in expected.items():
+        for write in (False, True):
+            with pytest.raises(StorageError, match=message):
+                Store.open(tmp_path / name, write=write)
+    connection = sqlite3.connect(tmp_path / "foreign" / "index.sqlite")
+    assert connection.execute("PRAGMA journal_mode").fetchall() == [("delete",)]
+    connection.close()
+    assert not (tmp_path / "foreign" / "writer.lock").exists()

@@ -1,0 +1,151 @@
+"""Writers that are killed, and readers beside a writer: with real processes."""
+
+import random
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import growing_store as growing
+import pytest
+
+from rankfold.check import InputError, StorageError
+from rankfold.storage import Store
+
+SCRIPT = Path(growing.__file__)
+
+
+def start(*arguments):
+    return subprocess.Popen(
+        [sys.executable, str(SCRIPT), *map(str, arguments)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def let_grow(process):
+    """Let a process begin to write; return the number of its first change."""
+    process.stdin.write("go\n")
+    process.stdin.flush()
+    return int(process.stdout.readline())
+
+
+def kill(process):
+    """Kill a process at once; return the last number that it wrote."""
+    process.kill()
+    lines = process.stdout.read().splitlines()
+    process.stdin.close()
+    process.stdout.close()
+    process.wait()
+    return max(map(int, lines), default=0)
+
+
+@pytest.mark.parametrize("every", [1, 4])
+def test_every_acknowledged_change_survives_a_kill(tmp_path, every):
+    path = tmp_path / "store"
+    growing.create(path)
+    moments = random.Random(every)
+    last = 0
+    waiting = start("grow", path, every)
+    for _ in range(25):
+        process, waiting = waiting, start("grow", path, every)  # one starts while one writes
+        first = let_grow(process)
+        time.sleep(moments.uniform(0, 0.1))
+        acknowledged = max(first, kill(process))
+        with Store.open(path, write=moments.random() < 0.5) as store:
+            found = growing.check(store)
+            assert last < acknowledged <= found <= acknowledged + 1
+        last = found
+    kill(waiting)
+    with Store.open(path, write=True) as store:
+        growing.merge(store)
+        assert len(list((path / "segments").iterdir())) == len(store.arrays)
+
+
+def test_a_kill_while_creating_leaves_all_or_nothing(tmp_path):
+    moments = random.Random(0)
+    path = tmp_path / "store"
+    for _ in range(10):
+        process = start("create", path)
+        while not list(tmp_path.iterdir()):
+            time.sleep(0.001)
+        time.sleep(moments.uniform(0, 0.03))
+        kill(process)
+        if not path.exists():
+            growing.create(path)  # what was left behind is not in its way
+        with Store.open(path, write=True) as store:
+            assert growing.check(store) == 0
+        assert {p.name for p in tmp_path.iterdir()} == {"store"}
+        shutil.rmtree(path)
+
+
+def test_a_kill_while_replacing_leaves_the_old_or_the_new(tmp_path):
+    moments = random.Random(0)
+    path = tmp_path / "store"
+    growing.create(path)
+    with Store.open(path, write=True) as store:
+        growing.grow(store)
+    for generation in range(1, 6):
+        process = start("replace", path)
+        while process.poll() is None and len(list((path / "segments").iterdir())) == 2:
+            time.sleep(0.001)
+        time.sleep(moments.uniform(0, 0.02))
+        kill(process)
+        with Store.open(path, write=True) as store:
+            assert store.ids_of([0]) == ["point-0"]
+            assert store.n_points == 1 + len(store.changes()) * len(growing.added(1))
+            assert store.version.generation <= generation + 1
+            assert len(list((path / "segments").iterdir())) == 2
+
+
+def test_readers_beside_a_writer_see_whole_states(tmp_path):
+    path = tmp_path / "store"
+    growing.create(path)
+    process = start("grow", path, 3)
+    try:
+        let_grow(process)
+        with Store.open(path) as store:
+            versions = [store.version]
+            while versions[-1].generation < 10:
+                growing.check(store)
+                with Store.open(path) as another:
+                    growing.check(another)
+                versions.append(store.version)
+    finally:
+        kill(process)
+    assert versions == sorted(versions)
+
+
+def test_a_snapshot_outlives_a_merge(tmp_path):
+    path = tmp_path / "store"
+    growing.create(path)
+    with Store.open(path, write=True) as writer, Store.open(path) as reader:
+        growing.grow(writer)
+        with reader.reading() as version:
+            arrays = reader.arrays
+            for _ in range(30):
+                growing.grow(writer)
+            growing.merge(writer)
+            assert growing.check(reader) == version.sequence == 1
+            assert writer.version == (2, 31)
+        assert arrays["values"].tolist() == [0]
+        assert growing.check(reader) == 31
+        assert reader.n_pending == 0
+
+
+def test_one_writer_at_a_time(tmp_path):
+    path = tmp_path / "store"
+    growing.create(path)
+    process = start("grow", path, 5)
+    let_grow(process)
+    with pytest.raises(StorageError, match="open for writing elsewhere"):
+        Store.open(path, write=True)
+    with pytest.raises(StorageError, match="open for writing elsewhere"):
+        growing.create(path, replace=True)
+    kill(process)
+    with Store.open(path, write=True), pytest.raises(StorageError, match="one writer at a time"):
+        Store.open(path, write=True)
+    with Store.open(path) as store, pytest.raises(InputError, match="write=True"):
+        growing.grow(store)

@@ -35,10 +35,11 @@ def diversify(relevance: Any, sq_distances: Any, top: int, amount: float) -> Int
         (1 - amount) r_i - amount max_{chosen j} exp(-d_ij / m).
 
     The relevance r is the score, brought to 0 to 1 within the candidates. d is the squared
-    distance, and m its median over the pairs of candidates that are not copies of each other: a
-    copy has the similarity 1, a typical pair 1/e, and neither the unit of distance nor a
-    few outliers among the candidates matter. Ties go to the better ranked candidate. The best
-    ranked one is always the first.
+    distance, and m the median, over the candidates, of that to the nearest other one that is not
+    a copy: a copy has the similarity 1, a neighbour 1/e, and neither the unit of
+    distance nor a few outliers matter. From an amount of 0.5 on, a copy of a chosen result waits
+    for every candidate that is at least as relevant as it is similar to the chosen ones. Ties go
+    to the better ranked candidate. The best ranked one is always the first.
 
     Parameters
     ----------
@@ -76,8 +77,7 @@ def diversify(relevance: Any, sq_distances: Any, top: int, amount: float) -> Int
     if amount == 0:
         return np.arange(top)
     worth = (1 - amount) * _within_unit(scores)
-    apart = distances[distances > 0]
-    unit = float(np.median(apart)) if len(apart) else 1.0
+    unit = _typical_nearest(distances)
     nearest = np.zeros(len(scores))
     order = np.empty(top, dtype=np.intp)
     left = np.ones(len(scores), dtype=bool)
@@ -129,6 +129,13 @@ def _check_relevance(relevance: Any) -> FloatArray:
         raise InputError("relevance does not descend; give the candidates best first.")
     descending: FloatArray = scores[0].astype(np.float64)
     return descending
+
+
+def _typical_nearest(sq_distances: FloatArray) -> float:
+    """Return the median squared distance to the nearest other candidate that is not a copy."""
+    nearest = np.where(sq_distances > 0, sq_distances, np.inf).min(axis=1)
+    nearest = nearest[np.isfinite(nearest)]
+    return float(np.median(nearest)) if len(nearest) else 1.0
 
 
 def _within_unit(scores: FloatArray) -> FloatArray:

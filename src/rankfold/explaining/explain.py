@@ -50,12 +50,12 @@ def explain(
     --------
     >>> import numpy as np
     >>> from rankfold import RAN
-    >>> chain = np.array([[0.0], [1.0], [2.1], [3.0], [4.2], [-3.5]])
-    >>> explanation = explain(RAN(n_neighbors=2).fit(chain), 0, 4)
+    >>> X = np.array([[0.0], [1.0], [2.0], [3.0], [4.0], [-2.6], [-2.7], [-2.8]])
+    >>> explanation = explain(RAN(n_neighbors=2).fit(X), query=0, point=3)
     >>> [step.end for step in explanation.path.steps]
-    [2, 4]
+    [1, 2, 3]
     >>> explanation.distance_rank, explanation.score_rank
-    (5, 4)
+    (6, 3)
     """
     check_is_fitted(ranker)
     engine = ranker.engine_

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from textwrap import wrap
 
 from rankfold.check import check_count
 from rankfold.explaining.explanation import Explanation, Names
@@ -13,7 +14,8 @@ LONGEST_PATH = 12
 MOST_EXAMPLES = 8
 """Examples that are written out, those with the largest shares."""
 
-BAR = 20
+BAR, ROOM = 20, 44
+"""Characters of the longest bar, and of all that stands beside a name."""
 
 WITHOUT_PATH = {
     "no graph": "There is no graph: the place is by plain distance.",
@@ -55,9 +57,12 @@ def moved(explanation: Explanation) -> str:
 def write_text(explanation: Explanation, names: Names | None, width: int) -> str:
     """Return lines of at most ``width`` characters."""
     width = check_count(width, "width", least=60)
-    room = width - 44
     ways = [
-        (explanation.score_rank, explanation.method, f"score {explanation.score:.3g}"),
+        (
+            explanation.score_rank,
+            explanation.method[: width - 38],
+            f"score {explanation.score:.3g}",
+        ),
         (explanation.distance_rank, "plain distance", f"distance {explanation.distance:.3g}"),
     ]
     digits = len(str(max(explanation.score_rank, explanation.distance_rank)))
@@ -67,25 +72,25 @@ def write_text(explanation: Explanation, names: Names | None, width: int) -> str
         f"  place {place:>{digits}}  by {way:<{method}}  {value}" for place, way, value in ways
     ]
     lines.append(f"  of {explanation.n_ranked} points: {moved(explanation)}")
-    lines += _path_lines(explanation, names, room)
+    lines += _path_lines(explanation, names, width)
     if len(explanation.examples) > 1:
-        lines += _example_lines(explanation, names, room)
+        lines += _example_lines(explanation, names, width - ROOM)
     if explanation.first_graph:
-        lines.append("The score is of the last graph; path and shares are of the first one.")
+        lines += wrap("The score is of the last graph; path and shares are of the first.", width)
     return "\n".join(lines)
 
 
-def _path_lines(explanation: Explanation, names: Names | None, room: int) -> list[str]:
-    path = explanation.path
+def _path_lines(explanation: Explanation, names: Names | None, width: int) -> list[str]:
+    path, room = explanation.path, width - ROOM
     if path is None and explanation.path_state == "gave up":
         return [f"No path was found within {explanation.n_visited} points."]
     if path is None:
-        return [WITHOUT_PATH[explanation.path_state]]
+        return wrap(WITHOUT_PATH[explanation.path_state], width)
     steps = "1 step" if len(path.steps) == 1 else f"{len(path.steps)} steps"
     says = f"it alone brings {share_text(path.share)} of the score"
     if path.share is None:
-        says = "an illustration: the score is no sum over paths"
-    lines = [f"Strongest path, {steps}; {says}:"]
+        says = "an illustration, since the score is no sum over paths"
+    lines = wrap(f"Strongest path, {steps}; {says}:", width)
     called = [name_of(names, step.end, room) for step in path.steps]
     first = name_of(names, path.steps[0].start, room)
     column = max(len(name) for name in [first, *called])

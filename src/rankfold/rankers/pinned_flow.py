@@ -10,6 +10,7 @@ import numpy as np
 
 from rankfold.rankers.closed_form import ClosedForm
 from rankfold.rankers.flow import Edges, Entry, Flow
+from rankfold.rankers.transition import inverse
 from rankfold.types import Query, Weights
 
 
@@ -46,11 +47,7 @@ def ran_flow(
 
 
 def transduction_flow(
-    edges: Callable[[int], Edges],
-    n_steps: int | None,
-    query: Query,
-    rows: Weights,
-    shares: Weights,
+    edges: Callable[[int], Edges], n_steps: int | None, query: Query, rows: Weights
 ) -> Flow:
     """Return the walks of graph transduction, where ``p_ba = w_ab / d_b``.
 
@@ -60,7 +57,7 @@ def transduction_flow(
     attached, met, missed = [], dict[int, float](), dict[int, float]()
     for vector in range(len(query.vectors)):
         points, weights = Edges.of(rows, vector)
-        parts = Edges.of(shares, vector).weights
+        parts = weights * inverse(weights.sum(keepdims=True))
         for point, weight, share in zip(points.tolist(), weights, parts, strict=True):
             met[point] = met.get(point, 0.0) + float(share)
             missed[point] = missed.get(point, 1.0) * (1 - float(share))

@@ -75,10 +75,9 @@ class SeededRanker(GraphRanker):
         pairs = enumerate(zip(query.ids, query.weights[:n_ids], strict=True))
         own = [Entry(e, int(point), amount * float(weight)) for e, (point, weight) in pairs]
         (rows,) = self._attached([query])
-        shares = scale_rows(rows, inverse(degrees(rows)))
         for vector, weight in enumerate(query.weights[n_ids:]):
             to, weights = Edges.of(rows, vector)
-            _, parts = Edges.of(shares, vector)
+            parts = weights * inverse(weights.sum(keepdims=True))
             example, total = n_ids + vector, amount * float(weight)
             for point, edge, part in zip(to, weights, parts, strict=True):
                 own.append(Entry(example, int(point), total, float(edge), float(part)))

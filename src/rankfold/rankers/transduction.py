@@ -80,8 +80,7 @@ class GraphTransduction(GraphRanker):
     def flow(self, query: Query) -> Flow:
         """Return the walks whose sum the scores are; they start at the query for good."""
         (rows,) = self._attached([query])
-        shares = scale_rows(rows, inverse(degrees(rows)))
-        return transduction_flow(self.edges, self.n_steps, query, rows, shares)
+        return transduction_flow(self.edges, self.n_steps, query, rows)
 
     def _score(
         self, queries: Sequence[Query], traced: bool

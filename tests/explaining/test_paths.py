@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from rankfold import RANKERS, GaussianGraph, Query
+from rankfold import RANKERS, AdaptiveGraph, GaussianGraph, Query
 from rankfold.check import check_query
 from rankfold.explaining.paths import strongest_walk
 from rankfold.rankers.flow import Edges, Entry, Flow, degree_or_one
@@ -80,24 +80,46 @@ def product_of(flow, found):
     return product
 
 
+def check_sum_over_walks(ranker, query):
+    flow, n_points = ranker.flow(query), ranker.engine_.n_points
+    steps, amounts = dense_steps(flow, n_points), entering(flow, n_points)
+    total, walk = np.zeros(n_points), amounts
+    n_steps = 20_000 if flow.most_steps is None else flow.most_steps + 1
+    for _ in range(n_steps):
+        total += walk
+        walk = steps @ walk
+    scored = ranker.scored(query)
+    scores = np.zeros(n_points)
+    scores[scored.points] = scored.scores
+    others = np.setdiff1d(np.arange(n_points), query.ids)
+    np.testing.assert_allclose(total[others], scores[others], rtol=1e-7, atol=1e-12)
+
+
 @pytest.mark.parametrize("name", EXACT)
 @pytest.mark.parametrize("kind", ["point", "points", "vector", "vectors", "mixture"])
 def test_score_is_the_sum_over_all_walks(name, kind):
     X = points(1, 30)
     ranker = fitted(name, X)
     query = check_query(queries(X)[kind], *X.shape)
-    flow = ranker.flow(query)
-    steps, amounts = dense_steps(flow, len(X)), entering(flow, len(X))
-    total, walk = np.zeros(len(X)), amounts
-    n_steps = 20_000 if flow.most_steps is None else flow.most_steps + 1
-    for _ in range(n_steps):
-        total += walk
-        walk = steps @ walk
-    scored = ranker.scored(query)
-    scores = np.zeros(len(X))
-    scores[scored.points] = scored.scores
-    others = np.setdiff1d(np.arange(len(X)), query.ids)
-    np.testing.assert_allclose(total[others], scores[others], rtol=1e-7, atol=1e-12)
+    check_sum_over_walks(ranker, query)
+
+
+@pytest.mark.parametrize("name", EXACT[1:])
+@pytest.mark.parametrize("kind", ["points", "mixture"])
+@pytest.mark.parametrize(
+    "graph",
+    [
+        GaussianGraph(n_neighbors=None),
+        GaussianGraph(n_neighbors=4, self_affinity=True),
+        AdaptiveGraph(n_neighbors=3),
+    ],
+    ids=["dense", "with itself", "adaptive"],
+)
+def test_scores_on_other_graphs_are_sums_over_walks_too(name, kind, graph):
+    X = points(4, 25)
+    ranker = RANKERS[name](graph=graph).fit(X)
+    query = check_query(queries(X)[kind], *X.shape)
+    check_sum_over_walks(ranker, query)
 
 
 @pytest.mark.parametrize("name", [*EXACT, "lcdp", "tensor"])

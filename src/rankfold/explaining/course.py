@@ -93,12 +93,14 @@ def _name_places(
     who = [path.steps[0].start] * (len(x) - len(path.steps)) + [step.end for step in path.steps]
     for place, (where, point) in enumerate(zip(at, who, strict=True)):
         called = "vector" if point is None else name_of(names, point, max(5, room))
-        color = INK if place == 0 and len(who) > len(path.steps) else GREY
-        color = WRONG if place == len(who) - 1 else color
-        write(page, where, low, called.removeprefix("point "), 19, color, ha="center")
+        color, side, shift = GREY, "center", 0
+        if place == 0 and len(who) > len(path.steps):
+            color, side, shift = INK, "left", -8
+        elif place == len(who) - 1:
+            color, side, shift = WRONG, "right", 8
+        write(page, where + shift, low, called.removeprefix("point "), 19, color, ha=side)
     offset = len(who) - len(path.steps)
     for place, step in enumerate(path.steps[1 - offset :]):
         middle = (at[place] + at[place + 1]) / 2
         write(page, middle, low + 28, f"{step.weight:.2g}", 17, RIGHT, ha="center")
-    write(page, panel.left + 60, low, "point", 19, GREY, ha="right")
     write(page, panel.left + 60, low + 28, "weight", 17, RIGHT, ha="right")

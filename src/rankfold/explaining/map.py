@@ -29,7 +29,7 @@ def draw_map(
     distance = f"dashed: plain distance, {explanation.distance:.3g}"
     if len(explanation.examples) > 1:
         distance += " on the average"
-    panel.heading("The path", distance)
+    panel.heading("The points" if explanation.path is None else "The path", distance)
     axes = panel.axes(0, 64, panel.width, panel.height - 84)
     axes.scatter(places[:, 0], places[:, 1], s=16, color=POINTS, linewidths=0, zorder=1)
     ids = [example.point for example in explanation.examples if example.point is not None]

@@ -31,7 +31,8 @@ class Panel(NamedTuple):
     def heading(self, text: str, remark: str = "") -> None:
         """Write what the panel shows."""
         write(self.page, self.left, self.top, text, 28, weight="bold")
-        write(self.page, self.left, self.top + 38, remark, 21, GREY)
+        for row, line in enumerate(remark.splitlines()):
+            write(self.page, self.left, self.top + 38 + 30 * row, line, 21, GREY)
 
     def axes(self, left: float, top: float, width: float, height: float) -> Axes:
         """Return bare axes over a part of the panel."""

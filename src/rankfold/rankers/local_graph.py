@@ -75,7 +75,9 @@ class LocalGraph:
     def first_scored(self, query: Query, unseen: Neighbors, tol: float) -> Scored:
         """Return the scores of all points that a query reaches after one alternation."""
         reached = self.system.solve(self._start(query, unseen), tol)
-        return Scored(reached.points, np.maximum(reached.values, 0.0))
+        # No exact score is below zero and all seeds.
+        lowest = min(0.0, float(query.weights.min()))
+        return Scored(reached.points, np.maximum(reached.values, lowest))
 
     def scored(self, query: Query, unseen: Neighbors) -> Scored:
         """Return the scores of all points that a query reaches."""

@@ -65,8 +65,10 @@ class LocalRestart:
     def scored(self, query: Query, seeds: tuple[IntArray, FloatArray], tol: float) -> Scored:
         """Return the scores of all points that a query reaches, in the unit of ``self.tol``."""
         reached = self.system.solve(self._start(query, seeds), tol)
-        scores = self.system.system.scale[reached.points] * np.maximum(reached.values, 0.0)
-        return Scored(reached.points, scores)
+        values = reached.values
+        if (query.weights >= 0).all():  # then no exact score is negative
+            values = np.maximum(values, 0.0)
+        return Scored(reached.points, self.system.system.scale[reached.points] * values)
 
     def _start(self, query: Query, seeds: tuple[IntArray, FloatArray]) -> Start:
         points, weights = seeds

@@ -51,7 +51,8 @@ def draw_course(panel: Panel, explanation: Explanation, names: Names | None) -> 
         x[-1], scores[-1], s=110, color="white", edgecolors=WRONG, linewidths=2.6, zorder=4
     )
     _scale(axes, scores)
-    axes.set_xlim(x[0] - 0.03 * len(x) - 0.1, x[-1] + 0.03 * len(x) + 0.1)
+    beside = 0.5 if few else 0.03 * len(x)  # half a step, so that names have room
+    axes.set_xlim(x[0] - beside, x[-1] + beside)
     axes.grid(axis="y", color=LINE, linewidth=1)
     axes.set_axisbelow(True)
     axes.set_xticks([])
@@ -89,16 +90,13 @@ def _name_places(
         write(page, at[-1] + 8, low, "point", 20, WRONG, ha="right", weight="bold")
         write(page, (at[0] + at[-1]) / 2, low, "thick lines: strong edges", 20, GREY, ha="center")
         return
-    room = int((at[1] - at[0]) / 12) if len(at) > 1 else 18
+    room = int((at[1] - at[0]) / 10.5) if len(at) > 1 else 18
     who = [path.steps[0].start] * (len(x) - len(path.steps)) + [step.end for step in path.steps]
     for place, (where, point) in enumerate(zip(at, who, strict=True)):
         called = "vector" if point is None else name_of(names, point, max(5, room))
-        color, side, shift = GREY, "center", 0
-        if place == 0 and len(who) > len(path.steps):
-            color, side, shift = INK, "left", -8
-        elif place == len(who) - 1:
-            color, side, shift = WRONG, "right", 8
-        write(page, where + shift, low, called.removeprefix("point "), 19, color, ha=side)
+        color = INK if place == 0 and len(who) > len(path.steps) else GREY
+        color = WRONG if place == len(who) - 1 else color
+        write(page, where, low, called.removeprefix("point "), 19, color, ha="center")
     offset = len(who) - len(path.steps)
     for place, step in enumerate(path.steps[1 - offset :]):
         middle = (at[place] + at[place + 1]) / 2

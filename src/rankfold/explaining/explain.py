@@ -71,8 +71,10 @@ def explain(
     score = float(scores[point])
     flow = ranker.flow(checked)
     reached = flow is None or score != 0
-    amounts: FloatArray = np.zeros(len(checked.weights))
-    if reached:
+    amounts: FloatArray = np.array([score])
+    if not reached:
+        amounts = np.zeros(len(checked.weights))
+    elif len(checked.weights) > 1 or (flow is not None and flow.first_graph):
         amounts = ranker.amounts(checked, point, ACCURACY * abs(score))
     path, state, n_visited = _path(flow, point, amounts, scored, reached, most_points)
     return Explanation(

@@ -374,3 +374,23 @@ def certain_top(A, b, x, top):
     best = np.argsort(-x, kind="stable")[:top]
     others = np.setdiff1d(np.arange(len(x)), best)
     return low[best].min() > max(high[others].max(initial=-np.inf), 0.0)
+
+
+def diversify(relevance, d, top, amount):
+    """Maximal marginal relevance, one candidate and one pair at a time."""
+    n = len(relevance)
+    low, high = min(relevance), max(relevance)
+    r = [(value - low) / (high - low) if high > low else 1.0 for value in relevance]
+    apart = [[x for x in row if x > 0] for row in d]
+    unit = np.median([min(row) for row in apart if row]) if any(apart) else 1.0
+    chosen = [0]
+    while len(chosen) < min(top, n):
+        best, most = None, -np.inf
+        for i in range(n):
+            if i not in chosen:
+                alike = max(np.exp(-d[i][j] / unit) for j in chosen)
+                gain = (1 - amount) * r[i] - amount * alike
+                if gain > most:
+                    best, most = i, gain
+        chosen.append(best)
+    return chosen

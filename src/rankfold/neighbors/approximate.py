@@ -13,7 +13,7 @@ from scipy.spatial.distance import cdist
 
 from rankfold.check import InputError, check_choice, check_count, check_flag, check_share
 from rankfold.neighbors.indexes import DIFFERENCES, FEW_QUERIES, INDEXES, FlatIndex, Index, threads
-from rankfold.neighbors.measure import measure_all, measured_row
+from rankfold.neighbors.measure import measure_all, measured_row, pair_sq_distances
 from rankfold.neighbors.vectors import SinglePrecision
 from rankfold.types import NOBODY, FloatArray, IntArray, Neighbors, Query
 
@@ -144,6 +144,10 @@ class FaissEngine:
             yield measured_row(self._points, self._points[index], BLOCK_BYTES)
         for vector in vectors:
             yield measured_row(self._points, vector, BLOCK_BYTES)
+
+    def pairs(self, ids: IntArray) -> FloatArray:
+        """Measure the squared distances of a few points of the database to each other."""
+        return pair_sq_distances(self._points[ids])
 
     def _lists(self, queries: FloatArray, k: int, own: IntArray | None) -> Neighbors:
         """Search in blocks of rows; with ``own``, for those rows of ``queries``."""

@@ -35,3 +35,6 @@ class Engine(Protocol):
 
     def sq_distances(self, ids: IntArray, vectors: FloatArray) -> Iterator[FloatArray]:
         """Measure everything: one row of squared distances per id, then one per vector."""
+
+    def pairs(self, ids: IntArray) -> FloatArray:
+        """Measure the squared distances of a few points of the database to each other."""

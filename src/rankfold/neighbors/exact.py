@@ -20,6 +20,7 @@ from rankfold.neighbors.measure import (
     measure_all,
     measured_row,
     nearest_columns,
+    pair_sq_distances,
     plain_sq_distances,
     row_blocks,
     stack,
@@ -112,6 +113,12 @@ class ExactEngine:
             yield self._row(self._points[index])
         for vector in vectors:
             yield self._row(vector)
+
+    def pairs(self, ids: IntArray) -> FloatArray:
+        """Measure the squared distances of a few points of the database to each other."""
+        if self._precomputed:
+            return self._squared(self._points[np.ix_(ids, ids)])
+        return pair_sq_distances(self._points[ids])
 
     def _check(self, vectors: FloatArray) -> FloatArray:
         vectors = check_matrix(vectors, "vectors", self.n_features)

@@ -38,6 +38,12 @@ def measured_row(points: FloatArray, query: FloatArray, block_bytes: int) -> Flo
     return row
 
 
+def pair_sq_distances(points: FloatArray) -> FloatArray:
+    """Return the squared distance of every point to every other."""
+    sq_distances: FloatArray = cdist(points, points, "sqeuclidean")
+    return sq_distances
+
+
 def plain_sq_distances(engine: Engine, query: Query) -> FloatArray:
     """Return each point's squared distance to the query.
 

@@ -22,6 +22,7 @@ from rankfold.check import (
     check_top,
 )
 from rankfold.neighbors import METRICS, Engine, choose_engine
+from rankfold.rankers.flow import Edges, Flow, Scored
 from rankfold.rankers.ordering import is_certain, order_points
 from rankfold.rankers.parallel import in_order
 from rankfold.types import FloatArray, IntArray, Query, Ranking, Solution, Trace
@@ -160,6 +161,34 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
         for row, ranking in enumerate(rankings):
             indices[row], scores[row] = ranking.ids, ranking.scores
         return indices, scores
+
+    def edges(self, point: int) -> Edges:
+        """Return the neighbours of a point in the graph; nobody where there is no graph."""
+        return Edges(np.empty(0, dtype=np.intp), np.empty(0))
+
+    def flow(self, query: Query) -> Flow | None:
+        """Return how a checked query flows along the graph; None where there is no graph."""
+        return None
+
+    def scored(self, query: Query) -> Scored:
+        """Score the points that a checked query reaches, or all of them."""
+        ((solution, _),) = self._score([query], traced=False)
+        return Scored(np.arange(len(solution.scores)), solution.scores)
+
+    def amounts(self, query: Query, point: int, tol: float) -> FloatArray:
+        """Return what each example of a checked query adds to the score of a point.
+
+        Scores are linear in the weights of the query, so they are added up from those of
+        each example alone, the others kept at zero. Local solves are off by at most ``tol``.
+        """
+        units = np.eye(len(query.weights))
+        alone = [self._score_alone(replace(query, weights=unit), point, tol) for unit in units]
+        amounts: FloatArray = query.weights * np.array(alone)
+        return amounts
+
+    def _score_alone(self, query: Query, point: int, tol: float) -> float:
+        ((solution, _),) = self._score([query], traced=False)
+        return float(solution.scores[point])
 
     @abstractmethod
     def _fit(self) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
 from rankfold.neighbors import plain_sq_distances
 from rankfold.rankers.base import Ranker
-from rankfold.types import Query, Solution, Trace
+from rankfold.types import FloatArray, Query, Solution, Trace
 
 
 class Euclidean(Ranker):
@@ -31,6 +33,13 @@ class Euclidean(Ranker):
 
     def _fit(self) -> None:
         pass
+
+    def amounts(self, query: Query, point: int, tol: float) -> FloatArray:
+        """Return what each example adds to minus the mean of the squared distances."""
+        rows = self.engine_.sq_distances(query.ids, query.vectors)
+        added = -query.weights * np.array([row[point] for row in rows])
+        amounts: FloatArray = added / query.weights.sum()
+        return amounts
 
     def _score(
         self, queries: Sequence[Query], traced: bool

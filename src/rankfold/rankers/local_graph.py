@@ -11,6 +11,7 @@ from rankfold.graph import symmetrize
 from rankfold.neighbors import Engine
 from rankfold.rankers.alternation import Alternation
 from rankfold.rankers.closed_form import ClosedForm
+from rankfold.rankers.flow import Edges, Scored
 from rankfold.rankers.graph_step import CandidateLists
 from rankfold.rankers.local_turns import LocalTurns
 from rankfold.rankers.reached import Best, best_found, others_wanted, rank_reached
@@ -63,6 +64,29 @@ class LocalGraph:
         for query, (best, trace) in zip(queries, answers, strict=True):
             own = query.weights[: len(query.ids)]
             yield rank_reached(self.engine, query, best, own, top, include_query, trace)
+
+    def edges(self, point: int) -> Edges:
+        """Return the neighbours of a point in the first graph."""
+        system = self.system.system
+        entries = slice(system.indptr[point], system.indptr[point + 1])
+        weights = system.spread[entries].astype(np.float64)
+        return Edges(system.indices[entries], weights / (2 * self.alternation.step.smoothness))
+
+    def first_scored(self, query: Query, unseen: Neighbors, tol: float) -> Scored:
+        """Return the scores of all points that a query reaches after one alternation."""
+        reached = self.system.solve(self._start(query, unseen), tol)
+        # No exact score is below zero and all seeds.
+        lowest = min(0.0, float(query.weights.min()))
+        return Scored(reached.points, np.maximum(reached.values, lowest))
+
+    def scored(self, query: Query, unseen: Neighbors) -> Scored:
+        """Return the scores of all points that a query reaches."""
+        tol = self.alternation.tol
+        if self.alternation.max_iter == 1:
+            return self.first_scored(query, unseen, tol)
+        reached = self.system.solve(self._start(query, unseen), tol)
+        best, _ = self._alternate(query, unseen, reached, self.engine.n_points)
+        return Scored(best.points, best.scores)
 
     def _once(
         self, starts: Sequence[Start], tops: Sequence[int]

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from rankfold.neighbors import Engine
+from rankfold.rankers.flow import Scored
 from rankfold.rankers.reached import best_found, others_wanted, rank_reached
 from rankfold.rankers.transition import degrees
 from rankfold.solvers import LocalSystem, Start
@@ -60,6 +61,14 @@ class LocalRestart:
             end += len(query.ids)
             best = best._replace(bound=best.bound * largest)
             yield rank_reached(self.engine, query, best, own, top, include_query)
+
+    def scored(self, query: Query, seeds: tuple[IntArray, FloatArray], tol: float) -> Scored:
+        """Return the scores of all points that a query reaches, in the unit of ``self.tol``."""
+        reached = self.system.solve(self._start(query, seeds), tol)
+        values = reached.values
+        if (query.weights >= 0).all():  # then no exact score is negative
+            values = np.maximum(values, 0.0)
+        return Scored(reached.points, self.system.system.scale[reached.points] * values)
 
     def _start(self, query: Query, seeds: tuple[IntArray, FloatArray]) -> Start:
         points, weights = seeds

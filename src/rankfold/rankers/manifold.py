@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from typing import Literal
 
 from rankfold.check import check_choice, check_count, check_positive, check_share
+from rankfold.rankers.flow import Flow, degree_or_one
 from rankfold.rankers.graphs import GraphRecipe
 from rankfold.rankers.local_restart import LocalRestart
 from rankfold.rankers.restart import RestartSystem, certified, choose_solver
 from rankfold.rankers.seeded import SeededRanker
 from rankfold.solvers import SOLVERS
-from rankfold.types import FloatArray, Solution
+from rankfold.types import FloatArray, Query, Solution
 
 
 class ManifoldRanking(SeededRanker):
@@ -82,6 +83,11 @@ class ManifoldRanking(SeededRanker):
         if solver == "local":
             self._local = LocalRestart(self.engine_, self.weights_, self.alpha, 0.5, self.tol)
         self._system = RestartSystem(self.weights_, self.alpha, solver, self.max_iter, self.tol)
+
+    def flow(self, query: Query) -> Flow:
+        """Return the walks whose sum the scores are."""
+        entries = self._entries(query, amount=1 - self.alpha)
+        return Flow(self.edges, degree_or_one, entries, coupling=self.alpha, lean=0.5)
 
     def _spread(self, seeds: FloatArray) -> Iterator[Solution]:
         solved = self._system.solve((1 - self.alpha) * seeds)

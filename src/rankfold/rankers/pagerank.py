@@ -8,13 +8,14 @@ from typing import Literal
 import numpy as np
 
 from rankfold.check import check_choice, check_positive, check_share
+from rankfold.rankers.flow import Flow, degree_or_one
 from rankfold.rankers.graphs import GraphRecipe
 from rankfold.rankers.local_restart import LocalRestart
 from rankfold.rankers.restart import RestartSystem, certified, choose_solver
 from rankfold.rankers.seeded import SeededRanker
 from rankfold.rankers.transition import degrees, inverse, random_walk, transpose
 from rankfold.solvers import SOLVERS
-from rankfold.types import FloatArray, Solution
+from rankfold.types import FloatArray, Query, Solution
 
 
 class PersonalizedPageRank(SeededRanker):
@@ -83,6 +84,11 @@ class PersonalizedPageRank(SeededRanker):
         self._steps = transpose(random_walk(self.weights_))
         # A point without neighbours has its own row in the system, in any unit.
         self._roots = np.sqrt(np.where(degrees(self.weights_) > 0, degrees(self.weights_), 1.0))
+
+    def flow(self, query: Query) -> Flow:
+        """Return the walks whose sum the scores are."""
+        entries = self._entries(query, amount=1 - self.alpha)
+        return Flow(self.edges, degree_or_one, entries, coupling=self.alpha, lean=1.0)
 
     def _spread(self, seeds: FloatArray) -> Iterator[Solution]:
         roots = self._roots[:, None]

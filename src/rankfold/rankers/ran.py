@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -23,8 +24,10 @@ from rankfold.rankers.alternation import Alternation
 from rankfold.rankers.base import Ranker
 from rankfold.rankers.candidates import candidate_lists
 from rankfold.rankers.closed_form import ClosedForm
+from rankfold.rankers.flow import Edges, Flow, Scored
 from rankfold.rankers.graph_step import GraphStep
 from rankfold.rankers.local_graph import LocalGraph
+from rankfold.rankers.pinned_flow import ran_flow
 from rankfold.rankers.whole import WholeGraph
 from rankfold.solvers import DIRECT_LIMIT, SOLVERS
 from rankfold.types import Neighbors, Query, Ranking, Solution, Trace
@@ -181,6 +184,34 @@ class RAN(Ranker):
             self._local = LocalGraph(self.engine_, self.neighbors_, self._first, self._alternation)
         else:
             self._whole_graph()
+
+    def edges(self, point: int) -> Edges:
+        """Return the neighbours of a point in the first graph, W."""
+        if self._local is not None:
+            return self._local.edges(point)
+        return Edges.of(self._whole_graph().weights, point)
+
+    def flow(self, query: Query) -> Flow:
+        """Return the walks on the first graph whose sum the scores on it are."""
+        (unseen,) = self._search_unseen([query])
+        form = ClosedForm.of(unseen, self.n_neighbors_)
+        flow = ran_flow(self.edges, float(self.smoothness), query, form)
+        return replace(flow, first_graph=self.max_iter > 1)
+
+    def scored(self, query: Query) -> Scored:
+        """Score the points that a query reaches, or all of them."""
+        if self._local is None:
+            return super().scored(query)
+        (unseen,) = self._search_unseen([query])
+        return self._local.scored(query, unseen)
+
+    def _score_alone(self, query: Query, point: int, tol: float) -> float:
+        """Score on the first graph, where scores are linear."""
+        (unseen,) = self._search_unseen([query])
+        if self._local is None:
+            return float(self._whole_graph().first_scores(query, unseen).scores[point])
+        found = self._local.first_scored(query, unseen, min(self.tol, tol))
+        return float(found.scores[found.points == point].sum())
 
     @property
     def affinity_(self) -> sparse.csr_array:

@@ -10,6 +10,7 @@ from scipy import sparse
 
 from rankfold.check import check_graph
 from rankfold.rankers.base import Ranker
+from rankfold.rankers.flow import Edges, Entry, Flow, Scored, degree_or_one
 from rankfold.rankers.graphs import GraphRecipe, make_graph
 from rankfold.rankers.local_restart import LocalRestart
 from rankfold.rankers.transition import degrees, inverse, scale_rows
@@ -29,6 +30,10 @@ class GraphRanker(Ranker):
         if sparse.issparse(self.weights_):
             self.weights_ = sparse.csr_array(self.weights_)
         self._prepare()
+
+    def edges(self, point: int) -> Edges:
+        """Return the neighbours of a point in the graph."""
+        return Edges.of(self.weights_, point)
 
     @abstractmethod
     def _check_parameters(self) -> None:
@@ -59,6 +64,39 @@ class SeededRanker(GraphRanker):
     """
 
     _local: LocalRestart | None = None
+
+    def flow(self, query: Query) -> Flow | None:
+        """Return the walks on the graph, which only illustrate what a method does in general."""
+        return Flow(self.edges, degree_or_one, self._entries(query), lean=1.0, exact=False)
+
+    def _entries(self, query: Query, amount: float = 1.0) -> tuple[Entry, ...]:
+        """Return where a query seeds the graph; so much flows out of an example of weight 1."""
+        n_ids = len(query.ids)
+        pairs = enumerate(zip(query.ids, query.weights[:n_ids], strict=True))
+        own = [Entry(e, int(point), amount * float(weight)) for e, (point, weight) in pairs]
+        (rows,) = self._attached([query])
+        for vector, weight in enumerate(query.weights[n_ids:]):
+            to, weights = Edges.of(rows, vector)
+            parts = weights * inverse(weights.sum(keepdims=True))
+            example, total = n_ids + vector, amount * float(weight)
+            for point, edge, part in zip(to, weights, parts, strict=True):
+                own.append(Entry(example, int(point), total, float(edge), float(part)))
+        return tuple(own)
+
+    def scored(self, query: Query) -> Scored:
+        """Score the points that a query reaches, or all of them."""
+        if self._local is None:
+            return super().scored(query)
+        (rows,) = self._attached([query])
+        return self._local.scored(query, self._local_seeds(query, rows), self._local.tol)
+
+    def _score_alone(self, query: Query, point: int, tol: float) -> float:
+        if self._local is None:
+            return super()._score_alone(query, point, tol)
+        (rows,) = self._attached([query])
+        tol = min(self._local.tol, tol / self._local.system.system.largest_scale)
+        found = self._local.scored(query, self._local_seeds(query, rows), tol)
+        return float(found.scores[found.points == point].sum())
 
     @abstractmethod
     def _spread(self, seeds: FloatArray) -> Iterable[Solution]:

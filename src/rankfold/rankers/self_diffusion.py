@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from rankfold.check import check_count
 from rankfold.rankers.diffusion import Scheme, SchemeRanker
+from rankfold.rankers.flow import Flow, degree_or_one
 from rankfold.rankers.graphs import GraphRecipe
 from rankfold.rankers.transition import degrees, inverse, random_walk
-from rankfold.types import FloatArray
+from rankfold.types import FloatArray, Query
 
 
 class SelfDiffusion(SchemeRanker):
@@ -52,6 +55,20 @@ class SelfDiffusion(SchemeRanker):
     def _prepare(self) -> None:
         self.transition_ = random_walk(self.weights_)
         self.scheme_ = Scheme("identity", "right", self.n_steps, restart=1.0)
+
+    def flow(self, query: Query) -> Flow:
+        """Return the walks whose sum the scores are: walks to a point, divided by its degree.
+
+        ``prod w_ab / d_a`` from q to i, divided by ``d_i``, is ``prod w_ab / d_b`` divided by
+        ``d_q``.
+        """
+        walks = Flow(self.edges, degree_or_one, (), most_steps=self.n_steps)
+        entries = [
+            entry._replace(amount=entry.amount / walks.at(entry.point))
+            for entry in self._entries(query)
+            if len(self.edges(entry.point).points)
+        ]
+        return replace(walks, entries=tuple(entries))
 
     def _read(self, scores: FloatArray) -> FloatArray:
         return scores * inverse(degrees(self.weights_))[:, None]

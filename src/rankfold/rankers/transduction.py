@@ -11,8 +11,10 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.exceptions import ConvergenceWarning
 
 from rankfold.check import check_count
+from rankfold.rankers.flow import Flow
 from rankfold.rankers.graphs import GraphRecipe
 from rankfold.rankers.ordering import certain_scores
+from rankfold.rankers.pinned_flow import transduction_flow
 from rankfold.rankers.seeded import GraphRanker
 from rankfold.rankers.transition import degrees, inverse, random_walk, scale_rows
 from rankfold.solvers import ConjugateGradients
@@ -74,6 +76,11 @@ class GraphTransduction(GraphRanker):
         self._degrees = degrees(self.weights_)
         self._walk = random_walk(self.weights_)
         _, self._components = connected_components(sparse.csr_array(self.weights_), directed=False)
+
+    def flow(self, query: Query) -> Flow:
+        """Return the walks whose sum the scores are; they start at the query for good."""
+        (rows,) = self._attached([query])
+        return transduction_flow(self.edges, self.n_steps, query, rows)
 
     def _score(
         self, queries: Sequence[Query], traced: bool

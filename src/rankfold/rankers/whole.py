@@ -62,6 +62,13 @@ class WholeGraph:
                 solution, trace = self.alternation.run(turns, self.graph.extended(rows), first)
             yield certain_scores(replace(solution, scores=solution.scores[:n_points])), trace
 
+    def first_scores(self, query: Query, unseen: Neighbors) -> Solution:
+        """Return the scores of all points after one alternation."""
+        form = ClosedForm.of(unseen, self.alternation.step.n_neighbors)
+        (solution,) = self._first_scores([query], [self._graph(form)])
+        scores = solution.scores[: self.engine.n_points]
+        return certain_scores(replace(solution, scores=scores))
+
     def alternations(self, query: Query, unseen: Neighbors) -> Iterator[Solution]:
         """Yield the scores after one alternation, two, three, ... without end."""
         form = ClosedForm.of(unseen, self.alternation.step.n_neighbors)

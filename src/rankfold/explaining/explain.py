@@ -1,0 +1,167 @@
+"""Ask a fitted ranker why a point has its place."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from rankfold.check import InputError, check_count, check_query
+from rankfold.explaining.explanation import Example, Explanation, Path, PathState, Step
+from rankfold.explaining.paths import MOST_POINTS, strongest_walk
+from rankfold.neighbors import plain_sq_distances
+from rankfold.rankers import Ranker
+from rankfold.rankers.flow import Entry, Flow, Scored
+from rankfold.types import BoolArray, FloatArray, Query
+
+ACCURACY = 1e-4
+"""Relative error that local solves may leave in what an example adds to the score."""
+
+
+def explain(
+    ranker: Ranker, query: Query | int, point: int, *, most_points: int = MOST_POINTS
+) -> Explanation:
+    """Explain the place of a point in the answer to a query.
+
+    Two ranks are compared, by plain distance and by the method. For methods that are a sum over
+    walks on a graph (RAN, PageRank, manifold ranking, graph transduction, self-diffusion) the
+    strongest walk is given, with its share of the score. For the others a walk on their
+    graph illustrates it. The score is split among the examples of the query.
+
+    RAN with several alternations learns a graph for every query. Score and rank are then those
+    of the last graph; path and shares are those of the first one, where scores are linear.
+
+    The rank by plain distance measures the distance of every point. All else is local where the
+    ranker is: a local solve, and the rows of the points that the search for the path visits.
+
+    Parameters
+    ----------
+    ranker : Ranker
+        Fitted.
+    query : Query or int
+    point : int
+        Row number of a point that is not an example of the query.
+    most_points : int
+        Points that the search for the path may look at before it gives up.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankfold import RAN
+    >>> X = np.array([[0.0], [1.0], [2.0], [3.0], [4.0], [-2.6], [-2.7], [-2.8]])
+    >>> explanation = explain(RAN(n_neighbors=2).fit(X), query=0, point=3)
+    >>> [step.end for step in explanation.path.steps]
+    [1, 2, 3]
+    >>> explanation.distance_rank, explanation.score_rank
+    (6, 3)
+    """
+    check_is_fitted(ranker)
+    engine = ranker.engine_
+    checked = check_query(query, engine.n_points, engine.n_features)
+    point = _check_point(point, checked, engine.n_points)
+    check_count(most_points, "most_points")
+    distances = np.maximum(plain_sq_distances(engine, checked), 0.0)
+    others = np.ones(engine.n_points, dtype=bool)
+    others[checked.ids] = False
+    scored = ranker.scored(checked)
+    scores = np.zeros(engine.n_points)
+    scores[scored.points] = scored.scores
+    score = float(scores[point])
+    flow = ranker.flow(checked)
+    reached = flow is None or score != 0
+    amounts: FloatArray = np.array([score])
+    if not reached:
+        amounts = np.zeros(len(checked.weights))
+    elif len(checked.weights) > 1 or (flow is not None and flow.first_graph):
+        amounts = ranker.amounts(checked, point, ACCURACY * abs(score))
+    path, state, n_visited = _path(flow, point, amounts, scored, reached, most_points)
+    return Explanation(
+        type(ranker).__name__,
+        point,
+        int(np.isfinite(distances[others]).sum()),
+        math.sqrt(distances[point]),
+        _place(-distances, distances, point, others),
+        score,
+        _place(scores, distances, point, others),
+        _examples(checked, amounts, flow is None),
+        path,
+        state,
+        n_visited,
+        flow is not None and flow.first_graph,
+    )
+
+
+def _check_point(point: object, query: Query, n_points: int) -> int:
+    row = check_count(point, "point", least=0)
+    if row >= n_points:
+        raise InputError(f"point is {row}, but the database has rows 0 to {n_points - 1}.")
+    if row in query.ids:
+        raise InputError(
+            f"point {row} is an example of the query, which is not ranked; ask for another point."
+        )
+    return row
+
+
+def _place(scores: FloatArray, distances: FloatArray, point: int, others: BoolArray) -> int:
+    """Return the place of a point: scores descend, zeros by distance, then by row number."""
+    tied = others & (scores == scores[point])
+    before = np.arange(len(scores)) < point
+    if scores[point] == 0:
+        nearer = distances < distances[point]
+        before = nearer | (before & (distances == distances[point]))
+    ahead = np.count_nonzero(others & (scores > scores[point]))
+    return 1 + int(ahead + np.count_nonzero(tied & before))
+
+
+def _examples(query: Query, amounts: FloatArray, by_distance: bool) -> tuple[Example, ...]:
+    total = float(amounts.sum())
+    shares: list[float | None] = [float(amount) / total if total else None for amount in amounts]
+    if by_distance and not total:  # a copy of all examples: each is as near as the others
+        shares = [float(weight) for weight in query.weights / query.weights.sum()]
+    points = [*(int(point) for point in query.ids), *[None] * len(query.vectors)]
+    rows = zip(points, query.weights, amounts, shares, strict=True)
+    return tuple(Example(p, float(weight), float(a), share) for p, weight, a, share in rows)
+
+
+def _path(
+    flow: Flow | None,
+    point: int,
+    amounts: FloatArray,
+    scored: Scored,
+    reached: bool,
+    most_points: int,
+) -> tuple[Path | None, PathState, int]:
+    if flow is None:
+        return None, "no graph", 0
+    if not reached:
+        return None, "unreached", 0
+    found = strongest_walk(flow, point, most_points)
+    if found.entry is None:
+        return None, "apart" if found.complete else "gave up", found.n_visited
+    total = float(amounts.sum()) if flow.exact else 0.0
+    path = _measured(flow, found.entry, found.points, scored, total)
+    return path, "found" if flow.exact else "illustration", found.n_visited
+
+
+def _measured(
+    flow: Flow, entry: Entry, points: tuple[int, ...], scored: Scored, total: float
+) -> Path:
+    on_path = np.isin(scored.points, points)
+    known = dict(zip(scored.points[on_path].tolist(), scored.scores[on_path], strict=True))
+    steps = []
+    if entry.weight is not None:
+        score = float(known.get(entry.point, 0.0))
+        steps.append(Step(None, entry.point, entry.weight, entry.factor, score))
+    for start, end in pairwise(points):
+        neighbors, weights = flow.edges(end)
+        weight = float(weights[neighbors == start][0])
+        factor = flow.factor(start, end, weight)
+        steps.append(Step(start, end, weight, factor, float(known.get(end, 0.0))))
+    carried = entry.amount * math.prod(step.factor for step in steps)
+    first = known.get(entry.point) if entry.weight is None else None
+    first = entry.amount if flow.fixed else first
+    share = carried / total if total else None
+    start_score = None if first is None else float(first)
+    return Path(entry.example, start_score, tuple(steps), carried, share)

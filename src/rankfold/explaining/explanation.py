@@ -1,0 +1,152 @@
+"""Why a point has its place, as plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+PathState = Literal["found", "illustration", "no graph", "unreached", "apart", "gave up"]
+
+Names = Mapping[int, str] | Sequence[str]
+"""What points are called, by row number."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One edge of a path, away from the query.
+
+    Parameters
+    ----------
+    start : int or None
+        Row number; None for an unseen vector of the query.
+    end : int
+    weight : float
+        Weight of the edge in the graph.
+    factor : float
+        What the edge multiplies the flow by, see `rankfold.rankers.flow.Flow`.
+    score : float
+        Score of ``end``.
+    """
+
+    start: int | None
+    end: int
+    weight: float
+    factor: float
+    score: float
+
+
+@dataclass(frozen=True)
+class Path:
+    """The strongest path from the query to the point.
+
+    Parameters
+    ----------
+    example : int
+        The example of the query at which it begins.
+    start_score : float or None
+        Score of that example; None for an unseen vector that has none.
+    steps : tuple of Step
+    carried : float
+        What this one path adds to the score: what flows out of the example, times all factors.
+    share : float or None
+        ``carried`` as a share of the score; None where the path only illustrates it.
+    """
+
+    example: int
+    start_score: float | None
+    steps: tuple[Step, ...]
+    carried: float
+    share: float | None
+
+
+@dataclass(frozen=True)
+class Example:
+    """One example of the query, and its part in the score.
+
+    Parameters
+    ----------
+    point : int or None
+        Row number; None for an unseen vector.
+    weight : float
+        Its weight beside the largest, which is 1.
+    amount : float
+        What it adds to the score; for plain distance, to minus the squared distance.
+    share : float or None
+        The same as a share of the whole; may be negative. None where there is nothing to share.
+    """
+
+    point: int | None
+    weight: float
+    amount: float
+    share: float | None
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why a point has its place in the answer to a query.
+
+    Parameters
+    ----------
+    method : str
+    point : int
+        Row number of the point.
+    n_ranked : int
+        Points that were ranked: all but those of the query.
+    distance : float
+        Plain distance to the query: the root of the mean squared distance to its examples.
+    distance_rank, score_rank : int
+        Its place by plain distance, and by the method; 1 is the best.
+    score : float
+    examples : tuple of Example
+    path : Path or None
+    path_state : str
+        "found"; "illustration", where the score is not a sum over paths; and without a
+        path: "no graph"; "unreached", where the score is zero; "apart", where the graph has no
+        path; "gave up", after looking at ``n_visited`` points.
+    n_visited : int
+        Points that the search for the path looked at.
+    first_graph : bool
+        True where the score comes from a graph that was learned further, for this query, and
+        path, amounts and shares are those of the first graph.
+    """
+
+    method: str
+    point: int
+    n_ranked: int
+    distance: float
+    distance_rank: int
+    score: float
+    score_rank: int
+    examples: tuple[Example, ...]
+    path: Path | None
+    path_state: PathState
+    n_visited: int = 0
+    first_graph: bool = False
+
+    @property
+    def shift(self) -> int:
+        """Places by which the method moved the point up from its place by plain distance."""
+        return self.distance_rank - self.score_rank
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as dicts, lists, numbers and strings, ready for JSON."""
+        content = {**asdict(self), "shift": self.shift}
+        content["examples"] = list(content["examples"])
+        if content["path"] is not None:
+            content["path"]["steps"] = list(content["path"]["steps"])
+        return content
+
+    def to_text(self, names: Names | None = None, width: int = 78) -> str:
+        """Return a few lines of plain text.
+
+        Parameters
+        ----------
+        names : mapping or sequence of str, optional
+            What points are called; those without a name by their row number.
+        width : int
+            Longest line, 60 at least; longer names are cut.
+        """
+        from rankfold.explaining.text import write_text
+
+        return write_text(self, names, width)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from rankfold.neighbors import plain_sq_distances
+import numpy as np
+
+from rankfold.neighbors import mean_sq_distances, plain_sq_distances
 from rankfold.rankers.base import Ranker
 from rankfold.types import Query, Solution, Trace
 
@@ -13,7 +15,10 @@ class Euclidean(Ranker):
     """Rank by plain distance to the query.
 
     The score is minus the squared distance; for several examples, minus the weighted mean
-    of the squared distances to them.
+    of the squared distances to them. Negative examples push away: the mean over them of
+    the squared distance, each times the size of its weight, is added. Up to a constant and a
+    factor this is minus the squared distance to ``(p - b n) / (1 - b)``, where p is the centre of
+    the positive examples, n that of the negative ones and b < 1 their mean weight: Rocchio's query.
 
     Parameters
     ----------
@@ -37,4 +42,8 @@ class Euclidean(Ranker):
     ) -> Iterator[tuple[Solution, Trace | None]]:
         for query in queries:
             scores = -plain_sq_distances(self.engine_, query)
+            negative = np.maximum(-query.weights, 0.0)
+            if negative.any():
+                shares = negative / np.count_nonzero(negative)
+                scores += mean_sq_distances(self.engine_, query, shares)
             yield Solution(scores, residual=0.0, bound=0.0, n_iter=0, converged=True), None

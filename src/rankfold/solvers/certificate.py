@@ -83,7 +83,8 @@ def judge(system, work, n, top, least, level, drift):  # type: ignore[no-untyped
     of a query that fills the answer by itself, is certain.
     """
     if top == 0:
-        return np.inf, level + drift, level + drift, True
+        above, below = bounds(work, n, drift)
+        return np.inf, above, below, True
     last, following, found = best_values(system, work, n, top, least)
     if found <= top:
         last, following, found = best_values(system, work, n, top, 0.0)

@@ -17,8 +17,11 @@ Weights: TypeAlias = Any
 
 Stopped = Literal["converged", "max_iter", "collapse"]
 
-NEGATIVE_WEIGHT = -0.25
-"""What an example of the wrong kind weighs beside right ones of weight 1; chosen by measuring."""
+NEGATIVE_WEIGHT = 0.0
+"""What a wrong example weighs beside right ones of weight 1: the best for RAN, by measuring.
+
+For methods that do not pin scores, to which zero says nothing, -0.5 was the best that was tried.
+"""
 
 NOBODY = -1
 """The index that fills a neighbour list which is shorter than the others."""
@@ -142,7 +145,8 @@ class Query:
         wrong : sequence of int
             Row numbers of results that are not.
         wrong_weight : float
-            Weight of each of those; the others weigh 1.
+            Weight of each of those; the others weigh 1. Zero, which was best for RAN, only leaves
+            them out in methods that do not pin scores; give those -0.5.
 
         Examples
         --------

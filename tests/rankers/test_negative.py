@@ -10,12 +10,16 @@ from ran_cases import READINGS, by_reference, rank_quietly, sheet
 from rankfold import (
     RAN,
     RANKERS,
+    AdaptiveGraph,
     Euclidean,
     FaissEngine,
     GraphTransduction,
+    LocallyConstrainedDiffusion,
     ManifoldRanking,
     PersonalizedPageRank,
     Query,
+    SelfDiffusion,
+    TensorProductDiffusion,
 )
 from rankfold.check import check_query
 from rankfold.rankers.alternation import HEALTHY_REACH
@@ -125,6 +129,34 @@ def test_local_and_whole_answers_are_alike(method, include_query, top):
     assert set(found.ids) == set(expected.ids)
     slack = found.solution.bound + expected.solution.bound
     np.testing.assert_allclose(found.scores, expected.scores, atol=slack)
+
+
+DENSE = {
+    "pagerank": (PersonalizedPageRank(0.9), reference.pagerank, (0.9,)),
+    "manifold": (ManifoldRanking(0.9), reference.manifold, (0.9,)),
+    "self_diffusion": (SelfDiffusion(7), reference.self_diffusion, (7,)),
+    "transduction": (GraphTransduction(9), reference.transduction, (9,)),
+    "harmonic": (GraphTransduction(None), reference.transduction, (None,)),
+    "lcdp": (LocallyConstrainedDiffusion(4, 0.4), reference.lcdp, (4, 0.4)),
+    "tensor": (TensorProductDiffusion(6, 0.3), reference.tensor, (6, 0.3)),
+}
+
+
+@pytest.mark.parametrize("method", DENSE)
+@settings(deadline=None, max_examples=25)
+@given(seed=st.integers(0, 10_000), n=st.integers(10, 40), data=st.data())
+def test_other_methods_equal_the_reference(method, seed, n, data):
+    X = np.random.default_rng(seed).normal(size=(n, 3))
+    query = check_query(data.draw(signed_queries(n)), n, 3)
+    ranker, dense, parameters = DENSE[method]
+    found = ranker.set_params(graph=AdaptiveGraph(min(9, n - 2))).fit(X)
+    ranking = found.rank_many([query], include_query=True)[0]
+    d = reference.sq_distances(np.vstack([X, query.vectors]))
+    graph = reference.adaptive_graph(d, n, min(9, n - 2))
+    expected = dense(*graph, query.ids, query.weights, *parameters)
+    error = np.abs(scores_of(ranking, n) - expected).max()
+    assert error <= 1e-8
+    assert error <= ranking.solution.bound + 1e-12  # the reference itself is rounded
 
 
 @every_method

@@ -9,7 +9,7 @@ is chosen for each method on one half of them and reported on the other.
 Two figures, both in per cent. *With marks* is what a user sees: right ones stay at the top,
 wrong ones go to the end, and precision is measured at the number of relevant points, the first
 query left out. *Unmarked* is precision on points without a mark alone, at the number of relevant
-ones among them. The marked ones were the easy ones, so it falls from round to round; its gain is
+ones among them. The marked ones were the easy ones, so it may fall from round to round; its gain is
 over the first ranking on the same points. Needs the folder RANKFOLD_DATA.
 """
 

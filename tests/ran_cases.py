@@ -51,4 +51,8 @@ QUERIES = {
     "unseen": Query(vectors=[0.3, 0.9, 1.1]),
     "mixed": Query(ids=[3], vectors=[[0.3, 0.9, 1.1], [-0.5, 0.2, 0.1]], weights=[1, 2, 0.5]),
     "copy": Query(vectors=sheet()[11]),
+    "negative": Query(ids=[7, 3, 10], weights=[1.0, -0.5, 0.0]),
+    "negative unseen": Query(
+        ids=[3, 8], vectors=[[0.3, 0.9, 1.1], [-0.5, 0.2, 0.1]], weights=[2.0, -0.3, 1.0, -3.0]
+    ),
 }

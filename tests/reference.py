@@ -138,9 +138,25 @@ class RAN:
 
 
 def plain_order(d_rows, weights, left_out):
-    """Points in the order of their weighted mean squared distance to the query."""
-    mean = np.average(d_rows, axis=0, weights=weights)
+    """Points in the order of their weighted mean squared distance to positive examples."""
+    mean = np.average(d_rows, axis=0, weights=[max(weight, 0) for weight in weights])
     return nearest(mean, [j for j in range(len(mean)) if j not in set(left_out)])
+
+
+def plain_scores(d_rows, weights):
+    """Minus the mean squared distance to positive examples, plus that to negative ones."""
+    positive = [(d, w) for d, w in zip(d_rows, weights, strict=True) if w > 0]
+    negative = [(d, -w) for d, w in zip(d_rows, weights, strict=True) if w < 0]
+    scores = -sum(w * d for d, w in positive) / sum(w for _, w in positive)
+    if negative:
+        scores = scores + sum(w * d for d, w in negative) / len(negative)
+    return scores
+
+
+def reach(f):
+    """Effective number of points that share the positive score."""
+    up = [max(value, 0.0) for value in f]
+    return sum(up) ** 2 / sum(value**2 for value in up)
 
 
 def intrinsic_dimension(d, m=20):

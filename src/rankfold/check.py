@@ -238,7 +238,7 @@ def check_vectors(vectors: Any, n_features: int) -> FloatArray:
 
 
 def check_weights(weights: Any, n_examples: int) -> FloatArray:
-    """Require a positive weight per example, and scale them so that the largest is 1."""
+    """Require a weight per example, one of them positive, and scale the largest to 1."""
     if weights is None:
         return np.ones(n_examples)
     try:
@@ -250,10 +250,16 @@ def check_weights(weights: Any, n_examples: int) -> FloatArray:
             f"weights has shape {array.shape}, but the query has {n_examples} examples "
             "(ids first, then vectors): give one weight for each."
         )
-    if not (np.isfinite(array).all() and (array > 0).all()):
-        raise InputError(f"weights is {weights!r}, but every weight must be finite and above zero.")
-    scaled: FloatArray = array / array.max()
-    if not scaled.all():
+    if not np.isfinite(array).all():
+        raise InputError(f"weights is {weights!r}, but every weight must be finite.")
+    if not array.max() > 0:
+        raise InputError(
+            f"weights is {weights!r}, but at least one must be above zero: the others only say "
+            "what is not looked for. Give an example of what is."
+        )
+    with np.errstate(over="ignore"):
+        scaled: FloatArray = array / array.max()
+    if not np.array_equal(scaled == 0, array == 0) or not np.isfinite(scaled).all():
         raise InputError(f"weights is {weights!r}: the smallest vanishes beside the largest.")
     return scaled
 

@@ -17,6 +17,12 @@ Weights: TypeAlias = Any
 
 Stopped = Literal["converged", "max_iter", "collapse"]
 
+NEGATIVE_WEIGHT = 0.0
+"""What a wrong example weighs beside right ones of weight 1: the best for RAN, by measuring.
+
+For methods that do not pin scores, to which zero says nothing, -0.5 was the best that was tried.
+"""
+
 NOBODY = -1
 """The index that fills a neighbour list which is shorter than the others."""
 
@@ -115,13 +121,40 @@ class Query:
         Examples that are not in the database. With a precomputed metric, their
         distances to every point of the database.
     weights : sequence of float, optional
-        How much each example counts, ids first, then vectors; positive. The largest
-        is the score 1, so only their ratios matter. All alike by default.
+        How much each example counts, ids first, then vectors. The largest is the score 1, so
+        only their ratios matter. All alike by default. An example of weight zero or less
+        is a negative one: zero keeps score from flowing through it where a method pins scores
+        (RAN, graph transduction), less than zero pulls what is around it down. At least one
+        weight must be positive.
     """
 
     ids: Any = None
     vectors: Any = None
     weights: Any = None
+
+    @classmethod
+    def from_feedback(
+        cls, right: Sequence[int], wrong: Sequence[int], wrong_weight: float = NEGATIVE_WEIGHT
+    ) -> Query:
+        """Ask again after some results were marked.
+
+        Parameters
+        ----------
+        right : sequence of int
+            Row numbers of the first query and of results that are what was looked for.
+        wrong : sequence of int
+            Row numbers of results that are not.
+        wrong_weight : float
+            Weight of each of those; the others weigh 1. Zero, which was best for RAN, only leaves
+            them out in methods that do not pin scores; give those -0.5.
+
+        Examples
+        --------
+        >>> Query.from_feedback([3, 8], wrong=[5], wrong_weight=-0.5)
+        Query(ids=[3, 8, 5], vectors=None, weights=[1.0, 1.0, -0.5])
+        """
+        weights = [1.0] * len(right) + [wrong_weight] * len(wrong)
+        return cls([*right, *wrong], None, weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,7 +200,7 @@ class Trace:
         scores, ... With ``gamma="own"`` the graph is not chosen to lower it.
     reach : tuple of float
         Effective number of points that share the score, ``sum(f)^2 / sum(f^2)``, after
-        every alternation.
+        every alternation; of points with a positive score, where there are negative examples.
     query_degree : tuple of float
         Smallest degree of a point of the query, after every alternation.
     n_alternations : int
@@ -205,7 +238,10 @@ class Ranking:
 
     @property
     def scores(self) -> FloatArray:
-        """Scores of ``ids``; 0 for points that the graph does not connect to the query."""
+        """Scores of ``ids``; 0 for points that the graph does not connect to the query.
+
+        Below 0 for points that negative examples pull down further than others pull up.
+        """
         return self.solution.scores
 
     def __len__(self) -> int:

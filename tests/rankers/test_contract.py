@@ -25,6 +25,8 @@ QUERIES = [
     Query(vectors=np.array([1.0, 0.5, -2.0, 0.0])),
     Query(vectors=np.arange(8.0).reshape(2, 4), weights=[1, 3]),
     Query(ids=[7, 3], vectors=np.ones(4), weights=[2.0, 1.0, 0.5]),
+    Query(ids=[7, 50, 12], weights=[1.0, -0.5, 0.0]),
+    Query(ids=[7, 3], vectors=np.ones(4), weights=[2.0, 1.0, -0.5]),
 ]
 
 
@@ -53,7 +55,7 @@ def test_every_point_appears_once_and_scores_descend(name):
     for ranking in ranker.rank_many(QUERIES, include_query=True):
         assert sorted(ranking.ids) == list(range(len(X)))
     for query, ranking in zip(QUERIES, ranker.rank_many(QUERIES), strict=True):
-        asked = np.atleast_1d([] if query.ids is None else query.ids)
+        asked = np.atleast_1d([] if query.ids is None else query.ids).astype(int)
         assert sorted(ranking.ids) == sorted(set(range(len(X))) - set(asked.tolist()))
         assert (np.diff(ranking.scores) <= 0).all()
 

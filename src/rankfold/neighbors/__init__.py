@@ -6,7 +6,7 @@ from rankfold.neighbors.approximate import FaissEngine
 from rankfold.neighbors.contract import Engine
 from rankfold.neighbors.dimension import choose_n_neighbors, intrinsic_dimension
 from rankfold.neighbors.exact import METRICS, ExactEngine
-from rankfold.neighbors.measure import plain_sq_distances
+from rankfold.neighbors.measure import mean_sq_distances, plain_sq_distances, positive_shares
 from rankfold.types import FloatArray
 
 ENGINES: dict[str, type[Engine]] = {"exact": ExactEngine, "faiss": FaissEngine}
@@ -31,5 +31,7 @@ __all__ = [
     "choose_engine",
     "choose_n_neighbors",
     "intrinsic_dimension",
+    "mean_sq_distances",
     "plain_sq_distances",
+    "positive_shares",
 ]

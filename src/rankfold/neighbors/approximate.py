@@ -13,7 +13,12 @@ from scipy.spatial.distance import cdist
 
 from rankfold.check import InputError, check_choice, check_count, check_flag, check_share
 from rankfold.neighbors.indexes import DIFFERENCES, FEW_QUERIES, INDEXES, FlatIndex, Index, threads
-from rankfold.neighbors.measure import measure_all, measured_row, pair_sq_distances
+from rankfold.neighbors.measure import (
+    measure_all,
+    measured_row,
+    pair_sq_distances,
+    positive_shares,
+)
 from rankfold.neighbors.vectors import SinglePrecision
 from rankfold.types import NOBODY, FloatArray, IntArray, Neighbors, Query
 
@@ -129,7 +134,7 @@ class FaissEngine:
         """
         vectors = self._form.apply(query.vectors, "vectors", self.n_features)
         examples = np.concatenate([self._points[query.ids], vectors])
-        weights = query.weights / query.weights.sum()
+        weights = positive_shares(query)
         center = (weights @ examples.astype(np.float64)).astype(np.float32)
         found = self._lists(center[None, :], k + len(query.ids) + 1, None)
         others = np.setdiff1d(found.indices[0], [*query.ids, NOBODY])

@@ -29,8 +29,8 @@ class Engine(Protocol):
     def nearest(self, query: Query, k: int) -> Neighbors:
         """Find the ``k`` points nearest to a checked query of several examples: one row.
 
-        The squared distance to a query is the mean of those to its examples, by weight. Its own
-        points are left out.
+        The squared distance to a query is the mean of those to its positive examples, by weight.
+        Its own points, negative ones too, are left out.
         """
 
     def sq_distances(self, ids: IntArray, vectors: FloatArray) -> Iterator[FloatArray]:

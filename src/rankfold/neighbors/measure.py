@@ -44,16 +44,29 @@ def pair_sq_distances(points: FloatArray) -> FloatArray:
     return sq_distances
 
 
+def positive_shares(query: Query) -> FloatArray:
+    """Return each example's share of what is looked for; negative examples have none."""
+    positive = np.maximum(query.weights, 0.0)
+    shares: FloatArray = positive / positive.sum()
+    return shares
+
+
 def plain_sq_distances(engine: Engine, query: Query) -> FloatArray:
     """Return each point's squared distance to the query.
 
     For several examples this is the mean of the squared distances to each, by weight; up
-    to a constant, the squared distance to their weighted centre.
+    to a constant, the squared distance to their weighted centre. Negative examples do not count.
     """
-    weights = query.weights / query.weights.sum()
+    return mean_sq_distances(engine, query, positive_shares(query))
+
+
+def mean_sq_distances(engine: Engine, query: Query, shares: FloatArray) -> FloatArray:
+    """Return the sum of each point's squared distances to the examples, each by its share."""
+    used, n_ids = shares != 0, len(query.ids)
+    rows = engine.sq_distances(query.ids[used[:n_ids]], query.vectors[used[n_ids:]])
     total = np.zeros(engine.n_points)
-    for weight, row in zip(weights, engine.sq_distances(query.ids, query.vectors), strict=True):
-        total += weight * row
+    for share, row in zip(shares[used], rows, strict=True):
+        total += share * row
     return total
 
 

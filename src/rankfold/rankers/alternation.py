@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
+import numpy as np
+
 from rankfold.rankers.graph_step import GraphStep
 from rankfold.solvers import Solver
 from rankfold.types import FloatArray, Stopped, Trace
@@ -29,7 +31,7 @@ class Turns(Protocol[G, S]):
         """Return Eq. (5); None for scores that are zero outside the query."""
 
     def query_degree(self, graph: G) -> float:
-        """Return the smallest degree of a point of the query."""
+        """Return the smallest degree of a point of the query, negative ones among them."""
 
     def values(self, scores: S) -> FloatArray:
         """Return the scores that are not zero, and perhaps others."""
@@ -47,7 +49,8 @@ class Alternation:
     to cut itself off: iterating pulls the query's score away from its neighbours', the next
     graph drops those edges, and the scores gather on fewer and fewer points. Their effective
     number, ``sum(f)^2 / sum(f^2)``, shows it without labels. The last healthy alternation is
-    then the answer.
+    then the answer. Negative scores are left out of that number: a negative example that cuts
+    itself off does less than was asked of it, but no harm.
     """
 
     step: GraphStep
@@ -91,7 +94,8 @@ class _Course(Generic[G, S]):
     def scores_learned(self, graph: G, scores: S) -> None:
         values = self.turns.values(scores)
         self.objective.append(self.turns.objective(graph, scores))
-        self.reach.append(float(values.sum() ** 2 / (values @ values)))
+        positive = np.maximum(values, 0.0)
+        self.reach.append(float(positive.sum() ** 2 / (positive @ positive)))
         self.query_degree.append(self.turns.query_degree(graph))
 
     def objective_settled(self, tol: float) -> bool:

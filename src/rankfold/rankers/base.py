@@ -91,11 +91,13 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
             Examples that are not in the database. With a precomputed metric, their distances
             to every point of the database, in the same form as the matrix that was fitted.
         weights : sequence of float, optional
-            How much each example counts, ids first, then vectors.
+            How much each example counts, ids first, then vectors. Examples of zero or less are
+            negative ones, see `Query`.
         top : int, optional
             Length of the answer; everything by default.
         include_query : bool
-            Whether the query's own points are part of the answer; they then come first.
+            Whether the query's own points are part of the answer; they then come first, and
+            negative examples last.
         """
         a_row = isinstance(ids, Integral) and not isinstance(ids, bool)
         query = (

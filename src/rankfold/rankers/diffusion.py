@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -10,10 +10,11 @@ import numpy as np
 
 from rankfold.check import check_choice, check_count, check_share
 from rankfold.rankers.graphs import GraphRecipe
+from rankfold.rankers.parts import joined, one_sided
 from rankfold.rankers.seeded import SeededRanker
 from rankfold.rankers.transition import random_walk, strongest, symmetric_walk
 from rankfold.solvers.contract import EPS, longest_row
-from rankfold.types import FloatArray, Solution, Weights
+from rankfold.types import FloatArray, Query, Solution, Trace, Weights
 
 BLOCK_BYTES = 2**28
 """Size of the walks that are held at once while a block of queries is spread."""
@@ -105,11 +106,18 @@ class SchemeRanker(SeededRanker):
 
     There is no system to solve: the steps are the method. All terms are positive, so rounding
     changes each score by at most a few units in its last place per step and neighbour, which
-    is the bound.
+    is the bound. Negative examples are spread apart, and subtracted.
     """
 
     scheme_: Scheme
     transition_: Weights
+
+    def _score(
+        self, queries: Sequence[Query], traced: bool
+    ) -> Iterator[tuple[Solution, Trace | None]]:
+        parts = self._spread(self._seeds(one_sided(queries)))
+        for solution in joined(queries, parts):
+            yield solution, None
 
     def _spread(self, seeds: FloatArray) -> Iterator[Solution]:
         scores = self._read(self.scheme_(self.weights_, self.transition_, seeds))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from rankfold.neighbors import plain_sq_distances
+from rankfold.neighbors import mean_sq_distances, plain_sq_distances, positive_shares
 from rankfold.rankers.base import Ranker
 from rankfold.types import FloatArray, Query, Solution, Trace
 
@@ -15,7 +15,10 @@ class Euclidean(Ranker):
     """Rank by plain distance to the query.
 
     The score is minus the squared distance; for several examples, minus the weighted mean
-    of the squared distances to them.
+    of the squared distances to them. Negative examples push away: the mean over them of
+    the squared distance, each times the size of its weight, is added. Up to a constant and a
+    factor this is minus the squared distance to ``(p - b n) / (1 - b)``, where p is the centre of
+    the positive examples, n that of the negative ones and b < 1 their mean weight: Rocchio's query.
 
     Parameters
     ----------
@@ -35,10 +38,10 @@ class Euclidean(Ranker):
         pass
 
     def amounts(self, query: Query, point: int, tol: float) -> FloatArray:
-        """Return what each example adds to minus the mean of the squared distances."""
+        """Return what each example adds to the score."""
         rows = self.engine_.sq_distances(query.ids, query.vectors)
-        added = -query.weights * np.array([row[point] for row in rows])
-        amounts: FloatArray = added / query.weights.sum()
+        distances = np.array([row[point] for row in rows])
+        amounts: FloatArray = (_negative_shares(query) - positive_shares(query)) * distances
         return amounts
 
     def _score(
@@ -46,4 +49,14 @@ class Euclidean(Ranker):
     ) -> Iterator[tuple[Solution, Trace | None]]:
         for query in queries:
             scores = -plain_sq_distances(self.engine_, query)
+            shares = _negative_shares(query)
+            if shares.any():
+                scores += mean_sq_distances(self.engine_, query, shares)
             yield Solution(scores, residual=0.0, bound=0.0, n_iter=0, converged=True), None
+
+
+def _negative_shares(query: Query) -> FloatArray:
+    """Return how much each negative example pushes away."""
+    negative = np.maximum(-query.weights, 0.0)
+    shares: FloatArray = negative / max(1, np.count_nonzero(negative))
+    return shares

@@ -14,7 +14,13 @@ from rankfold.rankers.closed_form import ClosedForm
 from rankfold.rankers.flow import Edges, Scored
 from rankfold.rankers.graph_step import CandidateLists
 from rankfold.rankers.local_turns import LocalTurns
-from rankfold.rankers.reached import Best, best_found, others_wanted, rank_reached
+from rankfold.rankers.reached import (
+    Best,
+    best_found,
+    others_wanted,
+    rank_reached,
+    with_those_below,
+)
 from rankfold.rankers.region import Base, LocalScores
 from rankfold.solvers import LocalSystem, Reached, Start
 from rankfold.types import NOBODY, FloatArray, IntArray, Neighbors, Query, Ranking, Trace
@@ -58,7 +64,7 @@ class LocalGraph:
         """Answer each query; ``unseen`` has the lists of its vectors."""
         starts = [self._start(*pair) for pair in zip(queries, unseen, strict=True)]
         tops = [others_wanted(query, top, include_query) for query in queries]
-        answers = self._once(starts, tops)
+        answers = self._once(queries, starts, tops)
         if self.alternation.max_iter > 1:
             answers = self._several(queries, unseen, starts, tops)
         for query, (best, trace) in zip(queries, answers, strict=True):
@@ -86,14 +92,18 @@ class LocalGraph:
             return self.first_scored(query, unseen, tol)
         reached = self.system.solve(self._start(query, unseen), tol)
         best, _ = self._alternate(query, unseen, reached, self.engine.n_points)
-        return Scored(best.points, best.scores)
+        return Scored(
+            np.concatenate([best.points, best.below]),
+            np.concatenate([best.scores, best.below_scores]),
+        )
 
     def _once(
-        self, starts: Sequence[Start], tops: Sequence[int]
+        self, queries: Sequence[Query], starts: Sequence[Start], tops: Sequence[int]
     ) -> Iterator[tuple[Best, Trace | None]]:
-        found = self.system.best(starts, tops, self.alternation.tol)
-        for best in best_found(found):
-            yield best, None
+        tol = self.alternation.tol
+        found = best_found(self.system.best(starts, tops, tol))
+        for query, best, start, top in zip(queries, found, starts, tops, strict=True):
+            yield with_those_below(best, query, top, self.system, start, tol), None
 
     def _several(
         self,
@@ -130,7 +140,7 @@ class LocalGraph:
         step, tol = self.alternation.step, self.alternation.tol
         turns = LocalTurns(lists, query, step, self.first, self.later, dense, tol)
         order = np.argsort(reached.points)
-        values = np.maximum(reached.values, 0.0)
+        values = np.maximum(reached.values, turns.lowest)
         bound = max(reached.above, reached.below)
         scored = LocalScores(reached.points[order], values[order], bound, reached.n_steps)
         first = turns.with_query(scored)
@@ -145,7 +155,8 @@ class LocalGraph:
         whose edges of weight ``s / 2`` also hold their other ends back: they add to the diagonal.
         """
         n_ids = len(query.ids)
-        own = Start(clamped=query.ids, seeds=query.weights[:n_ids], left_out=query.ids)
+        size = max(1.0, -query.weights.min())
+        own = Start(size=size, clamped=query.ids, seeds=query.weights[:n_ids], left_out=query.ids)
         if not len(query.vectors):
             return own
         pulled, pull = self._attach(unseen)

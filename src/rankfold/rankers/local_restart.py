@@ -8,7 +8,7 @@ import numpy as np
 
 from rankfold.neighbors import Engine
 from rankfold.rankers.flow import Scored
-from rankfold.rankers.reached import best_found, others_wanted, rank_reached
+from rankfold.rankers.reached import best_found, others_wanted, rank_reached, with_those_below
 from rankfold.rankers.transition import degrees
 from rankfold.solvers import LocalSystem, Start
 from rankfold.types import FloatArray, IntArray, Query, Ranking, Weights
@@ -56,10 +56,13 @@ class LocalRestart:
         tops = [others_wanted(query, top, include_query) for query in queries]
         found = self.system.best(starts, tops, self.tol)
         largest, end = self.system.system.largest_scale, 0
-        for query, best in zip(queries, best_found(found), strict=True):
+        for query, best, start, n_others in zip(
+            queries, best_found(found), starts, tops, strict=True
+        ):
             own = found.own[end : end + len(query.ids)]
             end += len(query.ids)
             best = best._replace(bound=best.bound * largest)
+            best = with_those_below(best, query, n_others, self.system, start, self.tol)
             yield rank_reached(self.engine, query, best, own, top, include_query)
 
     def scored(self, query: Query, seeds: tuple[IntArray, FloatArray], tol: float) -> Scored:
@@ -77,4 +80,4 @@ class LocalRestart:
         seeded = np.bincount(places, weights, minlength=len(points))
         margins = self.system.system.margin[points]
         given = (1 - self.alpha) * self.lift[points] * seeded / margins
-        return Start(points, given, float(given.max(initial=0.0)), left_out=query.ids)
+        return Start(points, given, float(np.abs(given).max(initial=0.0)), left_out=query.ids)

@@ -9,7 +9,7 @@ from scipy import sparse
 
 from rankfold.rankers.closed_form import ClosedForm
 from rankfold.rankers.graph_step import CandidateLists, Graph, GraphStep
-from rankfold.rankers.reached import Best
+from rankfold.rankers.reached import Best, signed_best
 from rankfold.rankers.region import Base, LocalScores, RegionGraph, assemble
 from rankfold.solvers import ConjugateGradients
 from rankfold.types import FloatArray, IntArray, Query
@@ -46,6 +46,8 @@ class LocalTurns:
         own = np.concatenate([self.query.ids, unseen])
         order = np.argsort(own)
         self.own, self.seeds = own[order], self.query.weights[order]
+        # No exact score is below zero and all seeds.
+        self.lowest = min(0.0, self.seeds.min())
 
     def with_query(self, scores: LocalScores) -> LocalScores:
         """Return the scores with the query's own among them."""
@@ -66,7 +68,11 @@ class LocalTurns:
             certain = bool(last - following > 2 * scores.bound and last > 2 * scores.bound)
         order = order[:top]
         bound, n_steps = scores.bound, scores.n_steps
-        return Best(points[order], values[order], bound, n_steps, certain, scores.converged)
+        best = Best(points[order], values[order], bound, n_steps, certain, scores.converged)
+        if self.lowest == 0 or len(order) == top:
+            return best
+        others = ~np.isin(scores.points, self.own)
+        return signed_best(scores.points[others], scores.values[others], top, best)
 
     def first_graph(self, scores: LocalScores) -> RegionGraph:
         """Return the rows of the first graph that the scores touch."""
@@ -78,13 +84,14 @@ class LocalTurns:
 
     def learn_graph(self, scores: LocalScores) -> RegionGraph:
         """Learn the rows of all points with a score, and of those that border on them."""
-        scored = scores.points[scores.values > 0]
+        scored = scores.points[scores.values != 0]
         return self._rows(self._bordered(scored, self.later), self.later, scores)
 
     def learn_scores(self, graph: RegionGraph, start: LocalScores) -> LocalScores:
         """Solve on the region, and on a larger one while its border asks for more than tol."""
         while True:
             scores, outside = self._solve(graph, start)
+            outside = np.abs(outside)
             asking = np.flatnonzero(outside > self.tol / 2)
             if not len(asking):
                 bound = max(scores.bound, float(outside.max(initial=0.0)))
@@ -159,7 +166,7 @@ class LocalTurns:
         solver = ConjugateGradients(tol=self.tol / 10)
         b = couplings[:, own] @ self.seeds
         solution = solver.solve(solver.prepare(matrix), b, values[free])
-        values[free] = np.maximum(solution.scores, 0.0)
+        values[free] = np.maximum(solution.scores, self.lowest)
         outside = 2 * smoothness * (graph.weights[:, n_region:].T @ values)
         steps, converged = start.n_steps + solution.n_iter, solution.converged
         return LocalScores(graph.points, values, solution.bound, steps, converged), outside

@@ -22,10 +22,12 @@ def certain_scores(solution: Solution) -> Solution:
     return replace(solution, scores=scores, bound=solution.bound + float(cut))
 
 
-def query_points(query: Query, values: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Return the query's own points by descending weight, and their values in that order."""
-    order = np.argsort(-query.weights[: len(query.ids)], kind="stable")
-    return query.ids[order], values[order]
+def query_points(query: Query) -> tuple[IntArray, IntArray]:
+    """Return the places of positive and of negative examples in ``query.ids``, best first."""
+    weights = query.weights[: len(query.ids)]
+    order = np.argsort(-weights, kind="stable")
+    n_positive = np.count_nonzero(weights > 0)
+    return order[:n_positive], order[n_positive:]
 
 
 def order_points(
@@ -34,25 +36,26 @@ def order_points(
     """Return the best ``top`` points.
 
     Scores descend. Points that score zero, because the graph does not connect them to the
-    query or only by less than the error bound, follow in the order of plain distance; remaining
-    ties go to the smaller index. The points of the query are left out, or come first.
+    query or only by less than the error bound, are in the order of plain distance to its positive
+    examples, after positive scores and before negative ones; remaining ties go to the smaller
+    index. The points of the query are left out, or come first and its negative ones last.
     """
-    first, _ = query_points(query, query.weights)
+    first, last = (query.ids[places] for places in query_points(query))
     length = top - len(first) if include_query else top
-    others = np.setdiff1d(np.arange(len(scores)), first, assume_unique=True)
+    others = np.setdiff1d(np.arange(len(scores)), query.ids, assume_unique=True)
     keys = [others, -scores[others]]
     unreached = scores[others] == 0
-    if np.count_nonzero(~unreached) < min(length, len(others)):
+    if unreached.any() and np.count_nonzero(scores[others] > 0) < length:
         keys.insert(1, np.where(unreached, plain_sq_distances(engine, query)[others], 0.0))
     best = others[np.lexsort(keys)][: max(0, length)]
-    return np.concatenate([first, best])[:top] if include_query else best
+    return np.concatenate([first, best, last])[:top] if include_query else best
 
 
 def is_certain(solution: Solution, query: Query, ids: IntArray) -> bool:
     """Return whether no point outside an answer can score higher than one of it.
 
     The scores are those of all points, each within the bound. The query's own points, which are
-    left out or come first by rule, do not count.
+    left out or come first or last by rule, do not count.
     """
     outside = np.ones(len(solution.scores), dtype=bool)
     outside[ids] = outside[query.ids] = False

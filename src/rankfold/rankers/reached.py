@@ -9,12 +9,18 @@ import numpy as np
 
 from rankfold.neighbors import Engine
 from rankfold.rankers.ordering import query_points
-from rankfold.solvers import Found
+from rankfold.solvers import Found, LocalSystem, Start
 from rankfold.types import FloatArray, IntArray, Query, Ranking, Solution, Trace
+
+NO_POINTS = np.empty(0, dtype=np.intp)
 
 
 class Best(NamedTuple):
-    """The best of what a query reached, in order, its own points left out."""
+    """The best of what a query reached, in order, its own points left out.
+
+    ``below`` are all points with a negative score, the least negative first, where the best are
+    fewer than were asked for.
+    """
 
     points: IntArray
     scores: FloatArray
@@ -22,11 +28,46 @@ class Best(NamedTuple):
     n_steps: int
     certified: bool
     converged: bool = True
+    below: IntArray = NO_POINTS
+    below_scores: FloatArray = np.empty(0)
 
 
 def others_wanted(query: Query, top: int, include_query: bool) -> int:
-    """Return how many points beside the query's own an answer has."""
-    return max(0, top - len(query.ids)) if include_query else top
+    """Return how many points an answer has beside the query's own, which come first."""
+    if not include_query:
+        return top
+    return max(0, top - int(np.count_nonzero(query.weights[: len(query.ids)] > 0)))
+
+
+def with_those_below(
+    best: Best, query: Query, top: int, system: LocalSystem, start: Start, tol: float
+) -> Best:
+    """Find the points of negative score as well, where an answer may come to them."""
+    if len(best.points) >= top or (query.weights >= 0).all():
+        return best
+    reached = system.solve(start, tol)
+    others = ~np.isin(reached.points, query.ids)
+    points = reached.points[others]
+    scores = system.system.scale[points] * reached.values[others]
+    bound = max(reached.above, reached.below) * system.system.largest_scale
+    return signed_best(points, scores, top, Best(points, scores, bound, reached.n_steps, False))
+
+
+def signed_best(points: IntArray, scores: FloatArray, top: int, found: Best) -> Best:
+    """Part scores in positive and negative ones, without those that the bound blurs with zero."""
+    certain = np.abs(scores) > found.bound
+    cut = float(np.abs(scores[~certain]).max(initial=0.0))
+    order = np.lexsort((points, -scores))
+    order = order[certain[order]]
+    n_positive = np.count_nonzero(scores[order] > 0)
+    up, down = order[:n_positive][:top], order[n_positive:]
+    return found._replace(
+        points=points[up],
+        scores=scores[up],
+        bound=found.bound + cut,
+        below=points[down],
+        below_scores=scores[down],
+    )
 
 
 def best_found(found: Found) -> Iterator[Best]:
@@ -51,7 +92,7 @@ def rank_reached(
     include_query: bool,
     trace: Trace | None = None,
 ) -> Ranking:
-    """Fill an answer up by plain distance, and put the query's own points first if asked for.
+    """Fill an answer up by plain distance, and put the query's own points around it if asked for.
 
     Parameters
     ----------
@@ -65,19 +106,24 @@ def rank_reached(
     include_query : bool
     trace : Trace, optional
     """
-    ids, scores = best.points, best.scores
+    ids, scores, n_first = best.points, best.scores, 0
     if include_query:
-        first, first_scores = query_points(query, own)
-        ids = np.concatenate([first, ids])[:top]
-        scores = np.concatenate([first_scores, scores])[:top]
+        first, last = query_points(query)
+        n_first = len(first)
+        ids = np.concatenate([query.ids[first], ids])[:top]
+        scores = np.concatenate([own[first], scores])[:top]
     if len(ids) < top:
-        nearest = engine.nearest(query, min(engine.n_points, top + len(ids))).indices[0]
-        nearest = nearest[(nearest >= 0) & ~np.isin(nearest, ids)][: top - len(ids)]
-        ids = np.concatenate([ids, nearest.astype(np.intp)])
-        scores = np.concatenate([scores, np.zeros(len(nearest))])
+        known = np.concatenate([ids, best.below])
+        nearest = engine.nearest(query, min(engine.n_points, top + len(known))).indices[0]
+        nearest = nearest[(nearest >= 0) & ~np.isin(nearest, known)][: top - len(ids)]
+        ids = np.concatenate([ids, nearest.astype(np.intp), best.below])[:top]
+        scores = np.concatenate([scores, np.zeros(len(nearest)), best.below_scores])[:top]
     everything = len(ids) + len(query.ids) >= engine.n_points and (
         len(np.union1d(ids, query.ids)) == engine.n_points
     )
-    certified = best.certified or everything or len(ids) == len(query.ids) * include_query
+    certified = best.certified or everything or len(ids) == n_first
+    if include_query and everything:
+        ids = np.concatenate([ids, query.ids[last]])[:top]
+        scores = np.concatenate([scores, own[last]])[:top]
     solution = Solution(scores, best.bound, best.bound, best.n_steps, best.converged, certified)
     return Ranking(ids, solution, trace)

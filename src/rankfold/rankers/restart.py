@@ -107,11 +107,11 @@ def certified(
         max |f - f*| <= ||f - f*||_p <= ||r||_p / (1 - alpha)
 
     with ``r = (1 - alpha) y - (f - alpha T f)``. Each entry of r is rounded by at most as many
-    units in the last place of ``|f| + alpha T |f| + (1 - alpha) y`` as its row has terms, and a
+    units in the last place of ``|f| + alpha T |f| + (1 - alpha) |y|`` as its row has terms, and a
     few; the norm of that is at most ``(1 + alpha) ||f|| + ||y||``, and is added to the residual's.
     """
-    # The exact scores are not negative, so this can only bring them closer.
-    scores = np.maximum(solved.columns, 0.0)
+    # Without negative seeds exact scores are not negative, so this can only bring them closer.
+    scores = np.maximum(solved.columns, np.where((seeds < 0).any(axis=0), -np.inf, 0.0))
     residuals = (1 - alpha) * seeds - (scores - alpha * (transition @ scores))
     sizes = 2 * np.linalg.norm(scores, norm, axis=0) + np.linalg.norm(seeds, norm, axis=0)
     slack = (longest_row(transition) + 8) * EPS * sizes

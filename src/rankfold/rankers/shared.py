@@ -55,7 +55,7 @@ class SharedFactorization:
         self.state = self.solver.prepare(self.matrix)
         n_points = self.matrix.shape[0]
         self.most_columns = max(1, BLOCK_BYTES // (8 * n_points))
-        # Seeds are at most one, and so are scores.
+        # For seeds of at most one, and hence such scores.
         self.rounding = rounding(self.matrix, np.ones(n_points), np.ones(n_points))
 
     def pays(self, query: Query, unseen: sparse.csr_array) -> bool:
@@ -119,13 +119,14 @@ class SharedFactorization:
         block = columns[touched]
         system = np.where(clamped[:, None], block, np.eye(len(touched)) + pull[:, None] * block)
         scores = columns @ np.linalg.solve(system, np.where(clamped, seeds, push))
-        # The exact scores are not negative, so this can only bring them closer.
-        scores = np.maximum(scores, 0.0)
+        # No exact score is below zero and all seeds, so this can only bring them closer.
+        scores = np.maximum(scores, min(0.0, query.weights.min()))
         scores[touched[clamped]] = seeds[clamped]
         residuals = self.matrix @ scores
         residuals[touched] += np.where(clamped, 0.0, pull * scores[touched] - push)
         residuals[touched[clamped]] = 0.0
         residual = float(np.abs(residuals).max(initial=0.0))
         everything = np.concatenate([scores, query.weights[len(query.ids) :]])
-        slack = self.rounding + 8 * EPS * float(pull.max(initial=0.0))
+        size = float(np.abs(query.weights).max())
+        slack = size * (self.rounding + 8 * EPS * float(pull.max(initial=0.0)))
         return Solution(everything, residual, residual + slack, 0, True)

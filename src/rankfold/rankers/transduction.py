@@ -14,6 +14,7 @@ from rankfold.check import check_count
 from rankfold.rankers.flow import Flow
 from rankfold.rankers.graphs import GraphRecipe
 from rankfold.rankers.ordering import certain_scores
+from rankfold.rankers.parts import joined, one_sided
 from rankfold.rankers.pinned_flow import transduction_flow
 from rankfold.rankers.seeded import GraphRanker
 from rankfold.rankers.transition import degrees, inverse, random_walk, scale_rows
@@ -33,7 +34,8 @@ class GraphTransduction(GraphRanker):
     so that after t steps f is the chance that a walk from a point meets the query within t
     steps. An unseen vector is one more, clamped vertex: at its neighbour i a walk meets it with
     the share ``p_i`` that i has in its row of the graph, ``f_i <- p_i y + (1 - p_i) (P f)_i``.
-    A copy of a point has the share 1 there, and stands for it.
+    A copy of a point has the share 1 there, and stands for it. Negative examples are pinned to
+    their weights too; f is linear in them, so what pulls up and what pulls down is found apart.
 
     In the limit f is harmonic: ``f_i = sum_j P_ij f_j`` outside the query (Zhu, Ghahramani and
     Lafferty, 2003). With a single example the limit is 1 at every point that the graph connects
@@ -85,6 +87,10 @@ class GraphTransduction(GraphRanker):
     def _score(
         self, queries: Sequence[Query], traced: bool
     ) -> Iterator[tuple[Solution, Trace | None]]:
+        for solution in joined(queries, self._solutions(one_sided(queries))):
+            yield solution, None
+
+    def _solutions(self, queries: Sequence[Query]) -> Iterator[Solution]:
         missed = np.ones((self.engine_.n_points, len(queries)))
         gained = np.zeros_like(missed)
         for column, (query, rows) in enumerate(zip(queries, self._attached(queries), strict=True)):
@@ -92,13 +98,9 @@ class GraphTransduction(GraphRanker):
             missed[:, column] = np.prod(1 - met, axis=1)
             mean = met @ query.weights[len(query.ids) :] * inverse(met.sum(axis=1))
             gained[:, column] = (1 - missed[:, column]) * mean
-        solutions = (
-            self._steps(queries, missed, gained, self.n_steps)
-            if self.n_steps is not None
-            else self._limits(queries, missed, gained)
-        )
-        for solution in solutions:
-            yield solution, None
+        if self.n_steps is not None:
+            return self._steps(queries, missed, gained, self.n_steps)
+        return self._limits(queries, missed, gained)
 
     def _steps(
         self, queries: Sequence[Query], missed: FloatArray, gained: FloatArray, n_steps: int
@@ -121,8 +123,9 @@ class GraphTransduction(GraphRanker):
         # All terms are positive, so rounding is relative: a few units per step and neighbour.
         terms = longest_row(self._walk) + 8
         bound = n_steps * terms * EPS
-        for column in range(len(queries)):
-            yield Solution(scores[:, column], 0.0, bound, n_steps, True)
+        for column, query in enumerate(queries):
+            largest = float(query.weights.max())
+            yield Solution(scores[:, column], 0.0, largest * bound, n_steps, True)
 
     def _limits(
         self, queries: Sequence[Query], missed: FloatArray, gained: FloatArray
@@ -137,7 +140,7 @@ class GraphTransduction(GraphRanker):
                 f"{unfinished} of {len(queries)} queries did not reach the harmonic limit; the "
                 "graph is almost disconnected. Give a number of steps instead.",
                 ConvergenceWarning,
-                stacklevel=5,
+                stacklevel=6,
             )
 
     def _limit(self, query: Query, missed: FloatArray, gained: FloatArray) -> Solution:
@@ -174,7 +177,7 @@ class GraphTransduction(GraphRanker):
         least = float(np.min(walks - among @ walks))
         longest = float(walks.max()) / least if least > 0 else np.inf
         residual = float(np.abs(scores[free] - among @ scores[free] - given).max())
-        slack = (longest_row(self._walk) + 8) * EPS * 2
+        slack = (longest_row(self._walk) + 8) * EPS * 2 * float(query.weights.max())
         bound = (residual + slack) * longest
         if not np.isfinite(bound):
             return Solution(scores, residual, bound, found.n_iter, converged=False)

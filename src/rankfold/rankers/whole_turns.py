@@ -34,8 +34,8 @@ def score_step(
     solution = solver.solve(state, b, None if start is None else start[free])
     scores = np.zeros(matrix.shape[0])
     scores[points] = seeds
-    # The exact scores are not negative, so this can only bring them closer.
-    scores[free] = np.maximum(solution.scores, 0.0)
+    # No exact score is below zero and all seeds, so this can only bring them closer.
+    scores[free] = np.maximum(solution.scores, min(0.0, seeds.min()))
     return replace(solution, scores=scores)
 
 

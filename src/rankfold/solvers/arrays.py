@@ -77,7 +77,7 @@ class Start(NamedTuple):
     points, given : arrays
         Entries of the right-hand side, each divided by its margin; all others are zero.
     size : float
-        No exact value is larger.
+        No exact value is larger, whatever its sign.
     clamped, seeds : arrays
         Points whose rows are eliminated, and their values, which they spread by their rows.
     left_out : array of int

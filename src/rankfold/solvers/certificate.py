@@ -112,8 +112,12 @@ def is_certain(system, work, n, top, last, above, below, drift):  # type: ignore
 def judge(system, work, n, top, least, level, drift):  # type: ignore[no-untyped-def]
     """Return the ``top``-th score, bounds, and whether the top is certain.
 
-    Bounds are measured only where the gap behind the top is not hopelessly small.
+    Bounds are measured only where the gap behind the top is not hopelessly small. An empty top,
+    of a query that fills the answer by itself, is certain.
     """
+    if top == 0:
+        above, below = bounds(work, n, drift)
+        return np.inf, above, below, True
     last, following, found = best_values(system, work, n, top, least)
     if found <= top:
         last, following, found = best_values(system, work, n, top, 0.0)

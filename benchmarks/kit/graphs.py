@@ -26,6 +26,7 @@ class Remembered:
     def __init__(self, engine, width, name=None):
         self.engine, self.metric = engine, engine.metric
         self.n_points, self.n_features = engine.n_points, engine.n_features
+        self.alive = engine.alive
         self.search, self.nearest = engine.search, engine.nearest
         self.sq_distances = engine.sq_distances
         path = FOLDER / f"{name}_{width}.npz"

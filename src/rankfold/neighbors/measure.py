@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from rankfold.types import FloatArray, IntArray, Neighbors, Query
+from rankfold.types import NOBODY, BoolArray, FloatArray, IntArray, Neighbors, Query
 
 if TYPE_CHECKING:
     from rankfold.neighbors.contract import Engine
@@ -36,6 +36,17 @@ def measured_row(points: FloatArray, query: FloatArray, block_bytes: int) -> Flo
     for block in row_blocks(len(points), points.shape[1], block_bytes):
         row[block] = cdist(query[None, :], points[block], "sqeuclidean")[0]
     return row
+
+
+def measured_candidates(
+    points: FloatArray, queries: FloatArray, candidates: IntArray
+) -> FloatArray:
+    """Return the squared distances of each query to its own candidates.
+
+    Each is the same to the last digit as in `measure_all`, so that ties stay ties.
+    """
+    rows = zip(queries, candidates, strict=True)
+    return np.stack([cdist(query[None, :], points[near], "sqeuclidean")[0] for query, near in rows])
 
 
 def plain_sq_distances(engine: Engine, query: Query) -> FloatArray:
@@ -67,9 +78,17 @@ def nearest_columns(sq_distances: FloatArray, k: int, own: IntArray | None) -> N
 
 
 def measure_all(
-    points: FloatArray, queries: FloatArray, k: int, own: IntArray | None, block_bytes: int
+    points: FloatArray,
+    queries: FloatArray,
+    k: int,
+    own: IntArray | None,
+    block_bytes: int,
+    alive: BoolArray | None = None,
 ) -> Neighbors:
-    """Find the ``k`` nearest by measuring every distance, in blocks of rows and of columns."""
+    """Find the ``k`` nearest by measuring every distance, in blocks of rows and of columns.
+
+    Only points that are ``alive`` are found; all of them by default.
+    """
     found = []
     columns = max(k + 1, int(np.sqrt(block_bytes / 8)))
     for rows in row_blocks(len(queries), columns, block_bytes):
@@ -77,8 +96,10 @@ def measure_all(
         parts = []
         for start in range(0, len(points), columns):
             sq_distances = cdist(queries[rows], points[start : start + columns], "sqeuclidean")
+            if alive is not None:
+                sq_distances[:, ~alive[start : start + columns]] = np.inf
             part = nearest_columns(sq_distances, k + 1, None)
-            shifted = np.where(part.indices < 0, part.indices, part.indices + start)
+            shifted = np.where(np.isinf(part.sq_distances), NOBODY, part.indices + start)
             parts.append(Neighbors(shifted, part.sq_distances))
         found.append(Neighbors.merge(parts, k, block_own))
     return stack(found, k)

@@ -1,0 +1,84 @@
+"""The lists that new points enter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from rankfold.neighbors.repair import Entering, reaches
+from rankfold.neighbors.reverse import ReverseLists
+from rankfold.types import BoolArray, FloatArray, IntArray, Neighbors
+
+Lists = Callable[[IntArray], Neighbors]
+
+
+def measured_entering(
+    measured: Iterator[FloatArray], lists: Lists, live: IntArray, first: int
+) -> Entering:
+    """Compare every point with every new one.
+
+    Parameters
+    ----------
+    measured : iterator of arrays
+        The squared distances of all points to each of the new ones.
+    lists : callable
+        Returns the present lists of some points.
+    live : array of int
+        The points that are left.
+    first : int
+        The slot of the first new point.
+    """
+    reach = reaches(lists(live), len(live) - 1)
+    parts = []
+    for place, row in enumerate(measured):
+        near = row[live]
+        entered = np.flatnonzero(near < reach)
+        parts.append((live[entered], np.full(len(entered), first + place), near[entered]))
+    return _joined(parts)
+
+
+def sought_entering(
+    points: FloatArray,
+    held: FloatArray,
+    near: IntArray,
+    lists: Lists,
+    reverse: ReverseLists,
+    alive: BoolArray,
+    n_others: int,
+) -> Entering:
+    """Compare new points with those around them.
+
+    A point that will list a new one most often lists a neighbour of the new one already, or is
+    listed by one: those are compared, and the nearest themselves.
+
+    Parameters
+    ----------
+    points : array
+        All points as they are held.
+    held : array
+        The new ones.
+    near : array of int, shape (n_new, width)
+        The nearest old points of each new one, -1 where there are no more.
+    lists : callable
+    reverse : ReverseLists
+    alive : array of bool
+    n_others : int
+        The length of a list that holds everybody.
+    """
+    parts = []
+    for place, (vector, row) in enumerate(zip(held, near, strict=True)):
+        row = row[row >= 0]
+        around = np.concatenate([row, lists(row).indices.ravel(), reverse.sources(row)])
+        around = np.unique(around)
+        around = around[(around >= 0) & alive[around]]
+        differences = points[around].astype(np.float64) - vector
+        sq_distances = np.einsum("ij,ij->i", differences, differences).astype(np.float32)
+        entered = sq_distances < reaches(lists(around), n_others)
+        found = around[entered]
+        parts.append((found, np.full(len(found), len(points) + place), sq_distances[entered]))
+    return _joined(parts)
+
+
+def _joined(parts: list[tuple[IntArray, IntArray, FloatArray]]) -> Entering:
+    return Entering(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))

@@ -1,0 +1,119 @@
+"""Neighbour lists when points come and go: entries are taken out and put in."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rankfold.types import NOBODY, BoolArray, FloatArray, IntArray, Neighbors
+
+
+class Entering(NamedTuple):
+    """New points that enter lists: whose, who, and at what squared distance."""
+
+    lists: IntArray
+    points: IntArray
+    sq_distances: FloatArray
+
+
+class Patch(NamedTuple):
+    """Lists that differ from the stored ones: ascending rows, and what stands there now."""
+
+    rows: IntArray
+    lists: Neighbors
+
+    def over(self, stored: Neighbors, rows: IntArray) -> Neighbors:
+        """Return the lists of some rows: those of the patch, and else the stored ones."""
+        lists = stored.take(rows)
+        if len(self.rows):
+            place = np.minimum(np.searchsorted(self.rows, rows), len(self.rows) - 1)
+            patched = self.rows[place] == rows
+            lists.indices[patched] = self.lists.indices[place[patched]]
+            lists.sq_distances[patched] = self.lists.sq_distances[place[patched]]
+        return lists
+
+    def joined(self, other: Patch) -> Patch:
+        """Return both; where they speak of the same row, the other one counts."""
+        kept = ~np.isin(self.rows, other.rows)
+        rows = np.concatenate([self.rows[kept], other.rows])
+        mine = self.lists.take(np.flatnonzero(kept))
+        indices = np.concatenate([mine.indices, other.lists.indices])
+        sq_distances = np.concatenate([mine.sq_distances, other.lists.sq_distances])
+        order = np.argsort(rows)
+        return Patch(rows[order], Neighbors(indices[order], sq_distances[order]))
+
+
+def lengths(lists: Neighbors) -> IntArray:
+    """Return how many neighbours every list has."""
+    counts: IntArray = np.count_nonzero(lists.indices >= 0, axis=1)
+    return counts
+
+
+def reaches(lists: Neighbors, n_others: int) -> FloatArray:
+    """Return the distance below which a new point enters each list.
+
+    Nothing is known of what lies beyond the end of a list, unless it holds all others.
+    """
+    counts = lengths(lists)
+    last = lists.sq_distances[np.arange(len(counts)), np.maximum(counts - 1, 0)]
+    return np.where(counts >= n_others, np.inf, np.where(counts > 0, last, -np.inf))
+
+
+def without(lists: Neighbors, alive: BoolArray) -> Neighbors:
+    """Take points out that are not alive; what follows moves up.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> lists = Neighbors(np.array([[2, 0, 1]]), np.array([[1.0, 2.0, 3.0]]))
+    >>> without(lists, np.array([False, True, True])).indices
+    array([[ 2,  1, -1]])
+    """
+    kept = (lists.indices >= 0) & alive[lists.indices]
+    order = np.argsort(~kept, axis=1, kind="stable")
+    kept = np.take_along_axis(kept, order, 1)
+    return Neighbors(
+        np.where(kept, np.take_along_axis(lists.indices, order, 1), NOBODY),
+        np.where(kept, np.take_along_axis(lists.sq_distances, order, 1), np.inf),
+    )
+
+
+def inserted(lists: Neighbors, places: IntArray, entering: Entering) -> Neighbors:
+    """Put points in; what does not fit any more falls out at the end.
+
+    Parameters
+    ----------
+    lists : Neighbors
+    places : array of int
+        The row of ``lists`` that each of the entering points enters.
+    entering : Entering
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> lists = Neighbors(np.array([[2, 0]]), np.array([[1.0, 3.0]]))
+    >>> new = Entering(np.array([9]), np.array([5]), np.array([1.0]))
+    >>> inserted(lists, np.array([0]), new).indices
+    array([[2, 5]])
+    """
+    n_rows, width = lists.indices.shape
+    rows = np.concatenate([np.repeat(np.arange(n_rows), width), places])
+    indices = np.concatenate([lists.indices.ravel(), entering.points])
+    sq_distances = np.concatenate([lists.sq_distances.ravel(), entering.sq_distances])
+    order = np.lexsort((indices, sq_distances, rows))
+    starts = np.searchsorted(rows[order], np.arange(n_rows))
+    chosen = order[starts[:, None] + np.arange(width)]
+    return Neighbors(
+        indices[chosen].astype(lists.indices.dtype),
+        sq_distances[chosen].astype(lists.sq_distances.dtype),
+    )
+
+
+def links_added(rows: IntArray, before: IntArray, after: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the links of lists that were not there before: whose, and to whom."""
+    sources = np.repeat(rows, after.shape[1])
+    targets = after.ravel().astype(np.int64)
+    owner = np.arange(len(rows))[:, None] << 32
+    new = ~np.isin((owner + after).ravel(), (owner + before).ravel()) & (targets >= 0)
+    return sources[new], targets[new]

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from rankfold.neighbors import Engine, plain_sq_distances
+from rankfold.neighbors import Engine, live_points, plain_sq_distances
 from rankfold.types import FloatArray, IntArray, Query, Solution
 
 
@@ -39,7 +39,7 @@ def order_points(
     """
     first, _ = query_points(query, query.weights)
     length = top - len(first) if include_query else top
-    others = np.setdiff1d(np.arange(len(scores)), first, assume_unique=True)
+    others = np.setdiff1d(live_points(engine), first, assume_unique=True)
     keys = [others, -scores[others]]
     unreached = scores[others] == 0
     if np.count_nonzero(~unreached) < min(length, len(others)):
@@ -48,13 +48,14 @@ def order_points(
     return np.concatenate([first, best])[:top] if include_query else best
 
 
-def is_certain(solution: Solution, query: Query, ids: IntArray) -> bool:
+def is_certain(engine: Engine, solution: Solution, query: Query, ids: IntArray) -> bool:
     """Return whether no point outside an answer can score higher than one of it.
 
     The scores are those of all points, each within the bound. The query's own points, which are
     left out or come first by rule, do not count.
     """
-    outside = np.ones(len(solution.scores), dtype=bool)
+    everything = np.ones(engine.n_points, dtype=bool)
+    outside = everything if engine.alive is None else engine.alive.copy()
     outside[ids] = outside[query.ids] = False
     inside = np.setdiff1d(ids, query.ids)
     if not outside.any() or not len(inside):

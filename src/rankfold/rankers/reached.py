@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rankfold.neighbors import Engine
+from rankfold.neighbors import Engine, n_live
 from rankfold.rankers.ordering import query_points
 from rankfold.solvers import Found
 from rankfold.types import FloatArray, IntArray, Query, Ranking, Solution, Trace
@@ -71,11 +71,11 @@ def rank_reached(
         ids = np.concatenate([first, ids])[:top]
         scores = np.concatenate([first_scores, scores])[:top]
     if len(ids) < top:
-        nearest = engine.nearest(query, min(engine.n_points, top + len(ids))).indices[0]
+        nearest = engine.nearest(query, min(n_live(engine), top + len(ids))).indices[0]
         nearest = nearest[(nearest >= 0) & ~np.isin(nearest, ids)][: top - len(ids)]
         ids = np.concatenate([ids, nearest.astype(np.intp)])
         scores = np.concatenate([scores, np.zeros(len(nearest))])
-    everything = len(np.union1d(ids, query.ids)) == engine.n_points
+    everything = len(np.union1d(ids, query.ids)) == n_live(engine)
     certified = best.certified or everything or len(ids) == len(query.ids) * include_query
     solution = Solution(scores, best.bound, best.bound, best.n_steps, best.converged, certified)
     return Ranking(ids, solution, trace)

@@ -49,8 +49,8 @@ def sought_entering(
 ) -> Entering:
     """Compare new points with those around them.
 
-    A point that will list a new one most often lists a neighbour of the new one already, or is
-    listed by one: those are compared, and the nearest themselves.
+    A point that will list a new one lists a neighbour of the new one already, hardly ever none:
+    the nearest, and those that list them, are compared.
 
     Parameters
     ----------
@@ -69,9 +69,8 @@ def sought_entering(
     parts = []
     for place, (vector, row) in enumerate(zip(held, near, strict=True)):
         row = row[row >= 0]
-        around = np.concatenate([row, lists(row).indices.ravel(), reverse.sources(row)])
-        around = np.unique(around)
-        around = around[(around >= 0) & alive[around]]
+        around = np.unique(np.concatenate([row, reverse.sources(row)]))
+        around = around[alive[around]]
         differences = points[around].astype(np.float64) - vector
         sq_distances = np.einsum("ij,ij->i", differences, differences).astype(np.float32)
         entered = sq_distances < reaches(lists(around), n_others)

@@ -22,9 +22,6 @@ from rankfold.types import NOBODY, BoolArray, FloatArray, IntArray, Neighbors, Q
 SLACK = 0.5
 """Lists are stored this much longer than they are served, so that they can lose entries."""
 
-SEEN_AROUND = 2
-"""A new point looks for those whose list it enters around so many times its own list."""
-
 Points = ExactPoints | FaissPoints
 KINDS: dict[str, type[Points]] = {"exact": ExactPoints, "faiss": FaissPoints}
 
@@ -216,7 +213,9 @@ class LivingEngine:
 
     def _shortened(self, removed: IntArray) -> Patch:
         """Take removed points out of the lists of others."""
-        rows = self._stored.reverse.sources(removed)
+        if not len(removed):
+            return Patch(removed, self._stored.nothing(0))
+        rows = np.unique(self._stored.reverse.sources(removed))
         rows = rows[self.alive[rows]]
         before = self._stored.take(rows)
         after = without(before, self.alive)
@@ -235,17 +234,18 @@ class LivingEngine:
         def lists(rows: IntArray) -> Neighbors:
             return patch.over(self._stored.lists, rows)
 
+        old = self._points.find(added, width)
         if isinstance(self._points, ExactPoints):
-            old = self._points.find(added, width)
             live = np.flatnonzero(self.alive)
             entering = measured_entering(self._points.measured(added), lists, live, first)
         else:
-            old = self._points.find(added, SEEN_AROUND * width)
             around = (self.points, added, old.indices, lists, self._stored.reverse)
             entering = sought_entering(*around, self.alive, self.n_alive - 1)
-        new = self._points.among(added, width)
-        named = np.where(new.indices == NOBODY, NOBODY, new.indices + first)
-        fresh = Neighbors.merge([old, Neighbors(named, new.sq_distances)], width)
+        fresh = old
+        if len(added) > 1:
+            new = self._points.among(added, width)
+            named = np.where(new.indices == NOBODY, NOBODY, new.indices + first)
+            fresh = Neighbors.merge([old, Neighbors(named, new.sq_distances)], width)
         rows, places = np.unique(entering.lists, return_inverse=True)
         entered = Patch(rows, inserted(lists(rows), places, entering))
         return patch.joined(entered).joined(Patch(first + own, self._stored.shaped(fresh)))

@@ -8,6 +8,9 @@ import numpy as np
 
 from rankfold.types import NOBODY, BoolArray, FloatArray, IntArray, Neighbors
 
+BLOCK_ROWS = 2**12
+"""Lists that are compared at once."""
+
 
 class Entering(NamedTuple):
     """New points that enter lists: whose, who, and at what squared distance."""
@@ -35,6 +38,8 @@ class Patch(NamedTuple):
 
     def joined(self, other: Patch) -> Patch:
         """Return both; where they speak of the same row, the other one counts."""
+        if not len(self.rows):
+            return other
         kept = ~np.isin(self.rows, other.rows)
         rows = np.concatenate([self.rows[kept], other.rows])
         mine = self.lists.take(np.flatnonzero(kept))
@@ -98,22 +103,30 @@ def inserted(lists: Neighbors, places: IntArray, entering: Entering) -> Neighbor
     array([[2, 5]])
     """
     n_rows, width = lists.indices.shape
-    rows = np.concatenate([np.repeat(np.arange(n_rows), width), places])
-    indices = np.concatenate([lists.indices.ravel(), entering.points])
-    sq_distances = np.concatenate([lists.sq_distances.ravel(), entering.sq_distances])
-    order = np.lexsort((indices, sq_distances, rows))
-    starts = np.searchsorted(rows[order], np.arange(n_rows))
-    chosen = order[starts[:, None] + np.arange(width)]
+    order = np.lexsort((entering.points, entering.sq_distances, places))
+    places = places[order]
+    rank = np.arange(len(places)) - np.searchsorted(places, places)
+    order, places, rank = order[rank < width], places[rank < width], rank[rank < width]
+    shape = (n_rows, width + int(rank.max(initial=-1)) + 1)
+    indices = np.full(shape, NOBODY, dtype=lists.indices.dtype)
+    sq_distances = np.full(shape, np.inf, dtype=lists.sq_distances.dtype)
+    indices[:, :width], sq_distances[:, :width] = lists.indices, lists.sq_distances
+    indices[places, width + rank] = entering.points[order]
+    sq_distances[places, width + rank] = entering.sq_distances[order]
+    # New points have the larger numbers, so that a stable order leaves ties as they should be.
+    chosen = np.argsort(sq_distances, axis=1, kind="stable")[:, :width]
     return Neighbors(
-        indices[chosen].astype(lists.indices.dtype),
-        sq_distances[chosen].astype(lists.sq_distances.dtype),
+        np.take_along_axis(indices, chosen, 1), np.take_along_axis(sq_distances, chosen, 1)
     )
 
 
 def links_added(rows: IntArray, before: IntArray, after: IntArray) -> tuple[IntArray, IntArray]:
     """Return the links of lists that were not there before: whose, and to whom."""
-    sources = np.repeat(rows, after.shape[1])
-    targets = after.ravel().astype(np.int64)
-    owner = np.arange(len(rows))[:, None] << 32
-    new = ~np.isin((owner + after).ravel(), (owner + before).ravel()) & (targets >= 0)
-    return sources[new], targets[new]
+    sources, targets = [rows[:0]], [after[:0, 0]]
+    for start in range(0, len(rows), BLOCK_ROWS):
+        block = slice(start, start + BLOCK_ROWS)
+        known = (after[block, :, None] == before[block, None, :]).any(axis=2)
+        which, place = np.nonzero(~known & (after[block] >= 0))
+        sources.append(rows[block][which])
+        targets.append(after[block][which, place])
+    return np.concatenate(sources), np.concatenate(targets)

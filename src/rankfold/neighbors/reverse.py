@@ -60,10 +60,10 @@ class ReverseLists:
         self._n_extras += len(sources)
 
     def sources(self, targets: IntArray) -> IntArray:
-        """Return the points that may list any of the targets, ascending."""
+        """Return the points that may list any of the targets, once for each."""
         known = targets[targets < len(self.starts) - 1]
         bounds = zip(self.starts[known].tolist(), self.starts[known + 1].tolist(), strict=True)
         parts = [self.sorted[start:end] for start, end in bounds]
         extras = [self._extras[target] for target in targets.tolist() if target in self._extras]
         parts.append(np.array([source for some in extras for source in some], dtype=np.int32))
-        return np.unique(np.concatenate(parts)).astype(np.intp)
+        return np.concatenate(parts, dtype=np.intp)

@@ -6,15 +6,16 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from rankfold.neighbors.repair import Entering, reaches
+from rankfold.neighbors.repair import Entering
 from rankfold.neighbors.reverse import ReverseLists
-from rankfold.types import BoolArray, FloatArray, IntArray, Neighbors
+from rankfold.types import BoolArray, FloatArray, IntArray
 
-Lists = Callable[[IntArray], Neighbors]
+Reaches = Callable[[IntArray], FloatArray]
+"""Returns the distance below which a new point enters the lists of some points."""
 
 
 def measured_entering(
-    measured: Iterator[FloatArray], lists: Lists, live: IntArray, first: int
+    measured: Iterator[FloatArray], reaches: Reaches, live: IntArray, first: int
 ) -> Entering:
     """Compare every point with every new one.
 
@@ -22,14 +23,13 @@ def measured_entering(
     ----------
     measured : iterator of arrays
         The squared distances of all points to each of the new ones.
-    lists : callable
-        Returns the present lists of some points.
+    reaches : callable
     live : array of int
         The points that are left.
     first : int
         The slot of the first new point.
     """
-    reach = reaches(lists(live), len(live) - 1)
+    reach = reaches(live)
     parts = []
     for place, row in enumerate(measured):
         near = row[live]
@@ -42,10 +42,9 @@ def sought_entering(
     points: FloatArray,
     held: FloatArray,
     near: IntArray,
-    lists: Lists,
+    reaches: Reaches,
     reverse: ReverseLists,
     alive: BoolArray,
-    n_others: int,
 ) -> Entering:
     """Compare new points with those around them.
 
@@ -60,11 +59,9 @@ def sought_entering(
         The new ones.
     near : array of int, shape (n_new, width)
         The nearest old points of each new one, -1 where there are no more.
-    lists : callable
+    reaches : callable
     reverse : ReverseLists
     alive : array of bool
-    n_others : int
-        The length of a list that holds everybody.
     """
     parts = []
     for place, (vector, row) in enumerate(zip(held, near, strict=True)):
@@ -73,7 +70,7 @@ def sought_entering(
         around = around[alive[around]]
         differences = points[around].astype(np.float64) - vector
         sq_distances = np.einsum("ij,ij->i", differences, differences).astype(np.float32)
-        entered = sq_distances < reaches(lists(around), n_others)
+        entered = sq_distances < reaches(around)
         found = around[entered]
         parts.append((found, np.full(len(found), len(points) + place), sq_distances[entered]))
     return _joined(parts)

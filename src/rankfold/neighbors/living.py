@@ -231,23 +231,23 @@ class LivingEngine:
         """Search the lists of new points, and put them into those of others."""
         first, width, own = self.n_points, self._stored.width, np.arange(len(added))
 
-        def lists(rows: IntArray) -> Neighbors:
-            return patch.over(self._stored.lists, rows)
+        def reaches(rows: IntArray) -> FloatArray:
+            return self._stored.reaches(rows, patch, self.n_alive - 1)
 
         old = self._points.find(added, width)
         if isinstance(self._points, ExactPoints):
             live = np.flatnonzero(self.alive)
-            entering = measured_entering(self._points.measured(added), lists, live, first)
+            entering = measured_entering(self._points.measured(added), reaches, live, first)
         else:
-            around = (self.points, added, old.indices, lists, self._stored.reverse)
-            entering = sought_entering(*around, self.alive, self.n_alive - 1)
+            around = (self.points, added, old.indices, reaches, self._stored.reverse)
+            entering = sought_entering(*around, self.alive)
         fresh = old
         if len(added) > 1:
             new = self._points.among(added, width)
             named = np.where(new.indices == NOBODY, NOBODY, new.indices + first)
             fresh = Neighbors.merge([old, Neighbors(named, new.sq_distances)], width)
         rows, places = np.unique(entering.lists, return_inverse=True)
-        entered = Patch(rows, inserted(lists(rows), places, entering))
+        entered = Patch(rows, inserted(self._stored.present(rows, patch), places, entering))
         return patch.joined(entered).joined(Patch(first + own, self._stored.shaped(fresh)))
 
 

@@ -26,15 +26,13 @@ class Patch(NamedTuple):
     rows: IntArray
     lists: Neighbors
 
-    def over(self, stored: Neighbors, rows: IntArray) -> Neighbors:
-        """Return the lists of some rows: those of the patch, and else the stored ones."""
-        lists = stored.take(rows)
-        if len(self.rows):
-            place = np.minimum(np.searchsorted(self.rows, rows), len(self.rows) - 1)
-            patched = self.rows[place] == rows
-            lists.indices[patched] = self.lists.indices[place[patched]]
-            lists.sq_distances[patched] = self.lists.sq_distances[place[patched]]
-        return lists
+    def patched(self, rows: IntArray) -> tuple[BoolArray, Neighbors]:
+        """Return which of these rows the patch speaks of, and their lists."""
+        if not len(self.rows):
+            return np.zeros(len(rows), dtype=bool), self.lists
+        place = np.minimum(np.searchsorted(self.rows, rows), len(self.rows) - 1)
+        known = self.rows[place] == rows
+        return known, self.lists.take(place[known])
 
     def joined(self, other: Patch) -> Patch:
         """Return both; where they speak of the same row, the other one counts."""
@@ -51,17 +49,18 @@ class Patch(NamedTuple):
 
 def lengths(lists: Neighbors) -> IntArray:
     """Return how many neighbours every list has."""
-    counts: IntArray = np.count_nonzero(lists.indices >= 0, axis=1)
+    counts: IntArray = np.count_nonzero(lists.indices >= 0, axis=1).astype(np.int32)
     return counts
 
 
-def reaches(lists: Neighbors, n_others: int) -> FloatArray:
-    """Return the distance below which a new point enters each list.
+def reaches(
+    sq_distances: FloatArray, rows: IntArray, counts: IntArray, n_others: int
+) -> FloatArray:
+    """Return the distance below which a new point enters each of some lists.
 
     Nothing is known of what lies beyond the end of a list, unless it holds all others.
     """
-    counts = lengths(lists)
-    last = lists.sq_distances[np.arange(len(counts)), np.maximum(counts - 1, 0)]
+    last = sq_distances[rows, np.maximum(counts - 1, 0)]
     return np.where(counts >= n_others, np.inf, np.where(counts > 0, last, -np.inf))
 
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from rankfold.neighbors.growing import Growing
-from rankfold.neighbors.repair import Patch, links_added
+from rankfold.neighbors.repair import Patch, lengths, links_added, reaches
 from rankfold.neighbors.reverse import ReverseLists
-from rankfold.types import NOBODY, IntArray, Neighbors
+from rankfold.types import NOBODY, FloatArray, IntArray, Neighbors
 
 
 class StoredLists:
@@ -18,12 +18,20 @@ class StoredLists:
     Parameters
     ----------
     lists : Neighbors
+    counts : array of int, optional
+        Their lengths.
     reverse : ReverseLists, optional
-        Read off the lists by default.
+        Both are read off the lists by default.
     """
 
-    def __init__(self, lists: Neighbors, reverse: ReverseLists | None = None) -> None:
+    def __init__(
+        self,
+        lists: Neighbors,
+        counts: IntArray | None = None,
+        reverse: ReverseLists | None = None,
+    ) -> None:
         self.width = lists.width
+        self._counts = Growing(lengths(lists) if counts is None else counts)
         self._indices, self._sq_distances = Growing(lists.indices), Growing(lists.sq_distances)
         self.reverse = ReverseLists.of(lists.indices) if reverse is None else reverse
 
@@ -31,7 +39,8 @@ class StoredLists:
     def restore(cls, arrays: dict[str, Any]) -> StoredLists:
         """Make them from their arrays."""
         lists = Neighbors(arrays["list_indices"], arrays["list_sq_distances"])
-        return cls(lists, ReverseLists(arrays["reverse_starts"], arrays["reverse_sources"]))
+        reverse = ReverseLists(arrays["reverse_starts"], arrays["reverse_sources"])
+        return cls(lists, arrays["list_counts"], reverse)
 
     @property
     def lists(self) -> Neighbors:
@@ -44,6 +53,7 @@ class StoredLists:
         return {
             "list_indices": self._indices.rows.copy(),
             "list_sq_distances": self._sq_distances.rows.copy(),
+            "list_counts": self._counts.rows.copy(),
             "reverse_starts": reverse.starts,
             "reverse_sources": reverse.sorted,
         }
@@ -51,6 +61,23 @@ class StoredLists:
     def take(self, rows: IntArray) -> Neighbors:
         """Return a copy of some lists."""
         return self.lists.take(rows)
+
+    def present(self, rows: IntArray, patch: Patch) -> Neighbors:
+        """Return a copy of some lists: those of a patch, and else the stored ones."""
+        lists = self.take(rows)
+        known, patched = patch.patched(rows)
+        lists.indices[known], lists.sq_distances[known] = patched.indices, patched.sq_distances
+        return lists
+
+    def reaches(self, rows: IntArray, patch: Patch, n_others: int) -> FloatArray:
+        """Return the distance below which a new point enters each of those lists."""
+        counts = self._counts.rows[rows]
+        found = reaches(self._sq_distances.rows, rows, counts, n_others)
+        known, patched = patch.patched(rows)
+        if known.any():
+            places, counts = np.arange(len(patched.indices)), lengths(patched)
+            found[known] = reaches(patched.sq_distances, places, counts, n_others)
+        return found
 
     def nothing(self, n_rows: int) -> Neighbors:
         """Return empty lists."""
@@ -70,11 +97,13 @@ class StoredLists:
         fresh = self.nothing(n_added)
         self._indices.append(fresh.indices)
         self._sq_distances.append(fresh.sq_distances)
+        self._counts.append(lengths(fresh))
         links = links_added(patch.rows, self._indices.rows[patch.rows], patch.lists.indices)
         gone = self.nothing(len(removed))
         for rows, lists in ((removed, gone), (patch.rows, patch.lists)):
             self._indices.write(rows, lists.indices)
             self._sq_distances.write(rows, lists.sq_distances)
+            self._counts.write(rows, lengths(lists))
         self.reverse.link(*links)
         if self.reverse.overgrown:
             self.reverse = ReverseLists.of(self._indices.rows)

@@ -334,3 +334,19 @@ def test_the_engine_must_measure_the_same():
     X = np.ones((3, 3))
     with pytest.raises(InputError, match="measures 'cosine', but metric is 'euclidean'"):
         LivingEngine.build(X, "euclidean", 2, engine=ExactEngine(X, "cosine"))
+
+
+def test_changes_follow_in_their_order():
+    X = np.random.default_rng(0).normal(size=(50, 3))
+    engine = LivingEngine.build(X, "euclidean", 5)
+    follower = LivingEngine.restore(*saved(engine))
+    changes = [engine.add(X[:2]), engine.remove([3]), engine.add(X[:1])]
+    before = LivingEngine.restore(*saved(follower))
+    with pytest.raises(InputError, match="does not follow from this engine of 50 slots"):
+        follower.apply(changes[2])
+    same_state(follower, before)
+    for change in changes:
+        follower.apply(change)
+    with pytest.raises(InputError, match="does not follow"):
+        follower.apply(changes[1])
+    same_state(engine, follower)

@@ -161,6 +161,7 @@ class LivingEngine:
 
     def apply(self, change: Change) -> None:
         """Follow a change that another engine in the same state has made; nothing is searched."""
+        self._check_follows(change)
         self._points.append(change.added)
         self._points.bury(change.removed)
         patch = Patch(change.rows, change.lists)
@@ -193,6 +194,21 @@ class LivingEngine:
         else:
             fresh = LivingEngine(self._points.kept(kept), self._stored.kept(kept), self.width)
         return *fresh.state(), kept
+
+    def _check_follows(self, change: Change) -> None:
+        """Refuse what was made for an engine in another state, as far as it shows."""
+        n_points = self.n_points + len(change.added)
+        shapes = (change.added.shape[1:], change.indices.shape, change.sq_distances.shape)
+        width = (len(change.rows), self._stored.width)
+        removed_fit = (change.removed < self.n_points).all() and self.alive[change.removed].all()
+        rows_fit = (
+            change.rows.max(initial=-1) < n_points and change.indices.max(initial=-1) < n_points
+        )
+        if shapes != ((self.n_features,), width, width) or not (removed_fit and rows_fit):
+            raise InputError(
+                f"the change does not follow from this engine of {self.n_points} slots; apply "
+                "changes to the state they were made in, each once and in order."
+            )
 
     def _checked(self, slots: Any) -> IntArray:
         return np.sort(check_ids(slots, self.n_points, self.alive, "slots"))

@@ -50,6 +50,7 @@ class Given:
     def __init__(self, engine, lists):
         self.engine, self.lists, self.metric = engine, lists, engine.metric
         self.n_points, self.n_features = engine.n_points, engine.n_features
+        self.alive = engine.alive
         self.search, self.nearest = engine.search, engine.nearest
         self.sq_distances = engine.sq_distances
 

@@ -21,14 +21,9 @@ from kit.timing import TURNS, seconds
 from rankfold import ExactEngine, FaissEngine
 from rankfold.datasets.synthetic import sheets
 from rankfold.neighbors.approximate import BLOCK_ROWS
-from rankfold.neighbors.indexes import (
-    EVEN_FEATURES,
-    MOST_CELLS,
-    PRODUCTS,
-    FlatIndex,
-    InvertedIndex,
-    threads,
-)
+from rankfold.neighbors.index import threads
+from rankfold.neighbors.indexes import PRODUCTS, FlatIndex
+from rankfold.neighbors.inverted import EVEN_FEATURES, MOST_CELLS, InvertedIndex
 from rankfold.types import Neighbors
 
 SIZES, LARGE = (10_000, 100_000), 1_000_000
@@ -47,17 +42,18 @@ def independent_recall(X, sq_distances):
     return float((sq_distances[ids] <= true * (1 + 1e-6)).mean())
 
 
-def raw_search(plan, X):
+def raw_search(engine, plan, X):
     """Let FAISS search all these points, and drop what it finds."""
     for start in range(0, len(X), BLOCK_ROWS):
-        plan.index.candidates(X[start : start + BLOCK_ROWS], WIDTH + 1, plan.effort)
+        block = X[start : start + BLOCK_ROWS]
+        engine._indexes[plan.kind].candidates(block, WIDTH + 1, plan.effort)
 
 
 def side_by_side(engine, X):
     """Return seconds of FAISS's search and of our lists, in turns, and the lists."""
     plan, raw, ours, lists = engine._plan(WIDTH), 0.0, 0.0, []
     for ids in np.array_split(np.arange(len(X)), TURNS):
-        raw += seconds(lambda ids=ids: raw_search(plan, X[ids]))[0]
+        raw += seconds(lambda ids=ids: raw_search(engine, plan, X[ids]))[0]
         spent, found = seconds(lambda ids=ids: engine.rows(ids, WIDTH))
         ours += spent
         lists.append(found)
@@ -112,7 +108,7 @@ def measure(n_points):
     return {
         "points": n_points,
         "index": engine.index_,
-        "compared": plan.index.scanned(plan.effort) / n_points,
+        "compared": engine._indexes[plan.kind].scanned(plan.effort) / n_points,
         "recall": engine.recall_,
         "recall, other points": independent_recall(X, lists.sq_distances),
         "build s": build,

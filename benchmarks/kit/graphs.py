@@ -26,8 +26,9 @@ class Remembered:
     def __init__(self, engine, width, name=None):
         self.engine, self.metric = engine, engine.metric
         self.n_points, self.n_features = engine.n_points, engine.n_features
+        self.n_alive, self.alive = engine.n_alive, engine.alive
         self.search, self.nearest = engine.search, engine.nearest
-        self.sq_distances = engine.sq_distances
+        self.sq_distances, self.pairs = engine.sq_distances, engine.pairs
         path = FOLDER / f"{name}_{width}.npz"
         if name and path.is_file():
             print(f"reading the lists of {path}; delete it to search anew", flush=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rankfold.types import FloatArray, IntArray, Query
+from rankfold.types import BoolArray, FloatArray, IntArray, Query
 
 ROUNDING = 1e-8
 """Negative distances up to this share of the largest one are taken for rounding of zero."""
@@ -196,8 +196,10 @@ def check_graph(weights: Any, n_points: int) -> None:
         )
 
 
-def check_ids(ids: Any, n_points: int) -> IntArray:
-    """Require distinct row numbers of the database."""
+def check_ids(
+    ids: Any, n_points: int, alive: BoolArray | None = None, name: str = "ids"
+) -> IntArray:
+    """Require distinct row numbers of the database, of points that were not removed."""
     if ids is None:
         return np.empty(0, dtype=np.intp)
     array = np.atleast_1d(np.asarray(ids))
@@ -205,21 +207,26 @@ def check_ids(ids: Any, n_points: int) -> IntArray:
         return np.empty(0, dtype=np.intp)
     if array.ndim != 1 or array.dtype.kind not in "iu":
         raise InputError(
-            f"ids is {_short(ids)}, but must be a row number of the database or a flat list of "
+            f"{name} is {_short(ids)}, but must be a row number of the database or a flat list of "
             "them; an example that is not in the database goes into vectors."
         )
     outside = array[(array < 0) | (array >= n_points)]
     if outside.size:
         raise InputError(
-            f"ids holds {outside[0]}, but the database has rows 0 to {n_points - 1}; give row "
+            f"{name} holds {outside[0]}, but the database has rows 0 to {n_points - 1}; give row "
             "numbers of the data that was fitted."
         )
     array = array.astype(np.intp)
     values, counts = np.unique(array, return_counts=True)
     if counts.max() > 1:
         raise InputError(
-            f"ids holds {values[counts.argmax()]} more than once; "
+            f"{name} holds {values[counts.argmax()]} more than once; "
             "to make an example count more, give it a larger weight."
+        )
+    if alive is not None and not alive[array].all():
+        raise InputError(
+            f"{name} holds {array[~alive[array]][0]}, which was removed from the database; "
+            "give row numbers of points that are still there."
         )
     return array
 
@@ -279,11 +286,15 @@ def check_list(queries: Any) -> Iterable[Any]:
     return queries
 
 
-def check_query(query: object, n_points: int, n_features: int) -> Query:
+def check_query(
+    query: object, n_points: int, n_features: int, alive: BoolArray | None = None
+) -> Query:
     """Turn whatever was asked into a Query of checked arrays."""
     if isinstance(query, Integral) and not isinstance(query, bool):
         row = int(query)
-        if 0 <= row < n_points:  # the usual case, and nothing else can be wrong
+        if 0 <= row < n_points and (
+            alive is None or alive[row]
+        ):  # the usual case, and nothing else can be wrong
             return Query(np.array([row], dtype=np.intp), np.empty((0, n_features)), np.ones(1))
         query = Query(ids=row)
     if not isinstance(query, Query):
@@ -291,7 +302,7 @@ def check_query(query: object, n_points: int, n_features: int) -> Query:
             f"a query is {query!r}, but must be a row number or a rankfold.Query; "
             "an unseen vector is Query(vectors=...)."
         )
-    ids = check_ids(query.ids, n_points)
+    ids = check_ids(query.ids, n_points, alive)
     vectors = check_vectors(query.vectors, n_features)
     if not len(ids) + len(vectors):
         raise InputError("the query is empty: give ids of points, vectors, or both.")

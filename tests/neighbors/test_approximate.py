@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 import reference
 
-from rankfold import RAN, ExactEngine, FaissEngine, InputError, neighbors
+from rankfold import RAN, ExactEngine, FaissEngine, InputError
 from rankfold.datasets.synthetic import sheets
-from rankfold.neighbors import approximate, choose_engine
+from rankfold.neighbors import approximate, choice, choose_engine
 from rankfold.neighbors.refine import refine
 
 N = 4000
@@ -179,7 +179,7 @@ def test_no_points_are_refused():
 
 
 def test_rankers_choose_the_engine_by_size(monkeypatch):
-    monkeypatch.setattr(neighbors, "EXACT_LIMIT", 100)
+    monkeypatch.setattr(choice, "EXACT_LIMIT", 100)
     X = clustered(120)
     assert isinstance(choose_engine(X[:100], "euclidean"), ExactEngine)
     assert isinstance(choose_engine(X, "euclidean"), FaissEngine)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -12,37 +11,27 @@ from rich.progress import track
 from scipy.spatial.distance import cdist
 
 from rankfold.check import InputError, check_choice, check_count, check_flag, check_share
-from rankfold.neighbors.indexes import DIFFERENCES, FEW_QUERIES, INDEXES, FlatIndex, Index, threads
+from rankfold.neighbors.growing import Growing
+from rankfold.neighbors.index import FEW_QUERIES, Index, threads
+from rankfold.neighbors.indexes import INDEXES
 from rankfold.neighbors.measure import (
     measure_all,
     measured_row,
     pair_sq_distances,
     positive_shares,
 )
+from rankfold.neighbors.recall import RECALL_NEIGHBORS, Plan, reach_recall
 from rankfold.neighbors.vectors import SinglePrecision
-from rankfold.types import NOBODY, FloatArray, IntArray, Neighbors, Query
+from rankfold.types import NOBODY, BoolArray, FloatArray, IntArray, Neighbors, Query
 
 FLAT_LIMIT = 10_000
 """Up to so many points, looking at all of them is quicker than building an index."""
-
-RECALL_POINTS, RECALL_NEIGHBORS = 200, 50
-"""Recall is measured over the lists of so many points, and of this length at least."""
 
 LONGEST_SEARCH = 1024
 """Longer lists are rare, and every distance is measured for them."""
 
 BLOCK_ROWS, BLOCK_WORK, BLOCK_BYTES = 2**13, 2**36, 2**24
 """Bounds of a block of queries: rows, products of numbers, and bytes of a temporary array."""
-
-
-@dataclass(frozen=True, eq=False)
-class Plan:
-    """The effort with which lists of up to ``width`` reach a measured recall."""
-
-    width: int
-    index: Index
-    effort: int
-    recall: float
 
 
 class FaissEngine:
@@ -96,22 +85,45 @@ class FaissEngine:
         self.seed = check_count(seed, "seed", least=0)
         self.progress = check_flag(progress, "progress")
         self.n_threads = None if n_threads is None else check_count(n_threads, "n_threads")
-        self._form, self._points = SinglePrecision.of(X, metric)
-        self.n_points: int = self._points.shape[0]
-        self.n_features: int = self._points.shape[1]
+        self._form, points = SinglePrecision.of(X, metric)
+        self._held = Growing(points)
+        self._alive: Growing | None = None
+        self.n_alive: int = len(points)
+        self.n_features: int = points.shape[1]
         if not self.n_points:
             raise InputError("X has no rows; give at least one point.")
         if index == "auto":
             index = "flat" if self.n_points <= FLAT_LIMIT else "ivf"
         with threads(self.n_threads):
-            first: Index = INDEXES[index](self._points, self.seed)
-        self._plans: list[Plan] = []
-        self._reach_recall(first, min(RECALL_NEIGHBORS, self.n_points - 1))
+            self._indexes: dict[str, Index] = {index: INDEXES[index](self._points, self.seed)}
+        self._kind = str(index)
+        self._plans = [self._reach_recall(min(RECALL_NEIGHBORS, self.n_points - 1))]
+        self._kind = self._plans[0].kind
+        self._indexes = {self._kind: self._indexes[self._kind]}  # others did not pay
+
+    @property
+    def n_points(self) -> int:
+        """The number of points, removed ones among them."""
+        return len(self._held)
+
+    @property
+    def alive(self) -> BoolArray | None:
+        """Which points are left, where some may have been removed."""
+        return None if self._alive is None else self._alive.rows
+
+    @property
+    def _points(self) -> FloatArray:
+        return self._held.rows
+
+    @property
+    def _mask(self) -> BoolArray | None:
+        """Which points are left, where some are not."""
+        return None if self.n_alive == self.n_points else self.alive
 
     @property
     def index_(self) -> str:
         """The kind of index in use: "flat", "ivf" or "hnsw"."""
-        return self._plans[0].index.kind
+        return self._plans[0].kind
 
     @property
     def recall_(self) -> float:
@@ -120,11 +132,23 @@ class FaissEngine:
 
     def search(self, vectors: FloatArray, k: int) -> Neighbors:
         """Find the ``k`` nearest points of the database for vectors from anywhere."""
-        return self._lists(self._form.apply(vectors, "vectors", self.n_features), k, None)
+        return self.find(self.held(vectors), k)
+
+    def held(self, vectors: FloatArray) -> FloatArray:
+        """Check vectors and bring them into the form in which the points are held."""
+        return self._form.apply(vectors, "vectors", self.n_features)
+
+    def find(self, held: FloatArray, k: int) -> Neighbors:
+        """Search like `search` for vectors in the form in which the points are held."""
+        return self._lists(held, k, None)
 
     def rows(self, ids: IntArray, k: int) -> Neighbors:
         """Find the ``k`` nearest neighbours of points of the database, themselves left out."""
-        return self._lists(self._points, k, np.asarray(ids))
+        found = self._lists(self._points, k, np.asarray(ids))
+        if self._mask is not None:
+            gone = ~self._mask[ids]
+            found.indices[gone], found.sq_distances[gone] = NOBODY, np.inf
+        return found
 
     def nearest(self, query: Query, k: int) -> Neighbors:
         """Find the ``k`` points nearest to a checked query, its own points left out.
@@ -132,7 +156,7 @@ class FaissEngine:
         The mean of the squared distances to several examples is the squared distance to their
         centre and a constant, so one search around the centre finds them.
         """
-        vectors = self._form.apply(query.vectors, "vectors", self.n_features)
+        vectors = self.held(query.vectors)
         examples = np.concatenate([self._points[query.ids], vectors])
         weights = positive_shares(query)
         center = (weights @ examples.astype(np.float64)).astype(np.float32)
@@ -144,11 +168,16 @@ class FaissEngine:
 
     def sq_distances(self, ids: IntArray, vectors: FloatArray) -> Iterator[FloatArray]:
         """Measure everything: one row of squared distances per id, then one per vector."""
-        vectors = self._form.apply(vectors, "vectors", self.n_features)
+        vectors = self.held(vectors)
         for index in ids:
-            yield measured_row(self._points, self._points[index], BLOCK_BYTES)
+            left = self._mask is None or self._mask[index]
+            yield self._row(self._points[index]) if left else np.full(self.n_points, np.inf)
         for vector in vectors:
-            yield measured_row(self._points, vector, BLOCK_BYTES)
+            yield self._row(vector)
+
+    def _row(self, query: FloatArray) -> FloatArray:
+        row = measured_row(self._points, query, BLOCK_BYTES)
+        return row if self._mask is None else np.where(self._mask, row, np.inf)
 
     def pairs(self, ids: IntArray) -> FloatArray:
         """Measure the squared distances of a few points of the database to each other."""
@@ -157,11 +186,12 @@ class FaissEngine:
     def _lists(self, queries: FloatArray, k: int, own: IntArray | None) -> Neighbors:
         """Search in blocks of rows; with ``own``, for those rows of ``queries``."""
         plan = self._plan(k)
+        index = self._indexes[plan.kind]
         chosen = np.arange(len(queries)) if own is None else own
-        order = np.arange(len(chosen)) if own is None else plan.index.search_order(own)
+        order = np.arange(len(chosen)) if own is None else index.search_order(own)
         indices = np.empty((len(chosen), k), dtype=np.int32)
         sq_distances = np.empty((len(chosen), k), dtype=np.float32)
-        step = BLOCK_WORK // (plan.index.scanned(plan.effort) * max(1, self.n_features))
+        step = BLOCK_WORK // (index.scanned(plan.effort) * max(1, self.n_features))
         step = max(FEW_QUERIES, min(step, BLOCK_ROWS, BLOCK_BYTES // (4 * k)))
         for start in self._shown(range(0, len(chosen), step)):
             rows = order[start : start + step]
@@ -178,13 +208,14 @@ class FaissEngine:
     def _block(self, plan: Plan, queries: FloatArray, k: int, own: IntArray | None) -> Neighbors:
         from rankfold.neighbors.refine import refine
 
-        n_found = k + (own is not None) + plan.index.n_spare
-        if 4 * n_found >= self.n_points or k > LONGEST_SEARCH:
+        index = self._indexes[plan.kind]
+        n_found = k + (own is not None) + index.n_spare
+        if 4 * n_found >= self.n_alive or k > LONGEST_SEARCH:
             return self._measured(queries, k, own)
         with threads(1 if len(queries) < FEW_QUERIES else self.n_threads):
-            candidates = plan.index.candidates(queries, n_found, plan.effort)
+            candidates = index.candidates(queries, n_found, plan.effort, self._mask)
         lists, farthest = refine(self._points, queries, candidates, own, k)
-        certain = plan.index.certain(queries, farthest, plan.effort)
+        certain = index.certain(queries, farthest, plan.effort)
         doubtful = np.isinf(farthest) | (lists.sq_distances[:, -1] >= certain)
         if doubtful.any():
             own_doubtful = None if own is None else own[doubtful]
@@ -195,37 +226,25 @@ class FaissEngine:
 
     def _measured(self, queries: FloatArray, k: int, own: IntArray | None) -> Neighbors:
         """Measure every distance."""
-        found = measure_all(self._points, queries, k, own, BLOCK_BYTES)
+        found = measure_all(self._points, queries, k, own, BLOCK_BYTES, self._mask)
         return Neighbors(found.indices.astype(np.int32), found.sq_distances.astype(np.float32))
 
     def _plan(self, k: int) -> Plan:
         """Return how lists of this length reach the asked recall."""
-        width = min(k, LONGEST_SEARCH, self.n_points - 1)
-        for plan in self._plans:
+        most, n_alive = self.n_points - 1, self.n_alive
+        width = min(k, LONGEST_SEARCH, most)
+        for place, plan in enumerate(self._plans):
             if width <= plan.width:
-                return plan
-        last = self._plans[-1]
-        return self._reach_recall(last.index, min(max(width, 2 * last.width), self.n_points - 1))
-
-    def _reach_recall(self, index: Index, width: int) -> Plan:
-        """Make more efforts until lists of this length reach the asked recall."""
-        rng = np.random.default_rng(self.seed)
-        sample = rng.choice(self.n_points, min(RECALL_POINTS, self.n_points), replace=False)
-        flat: Index = FlatIndex(self._points, self.seed)
-        true = self._found(flat, DIFFERENCES, sample, width)
-        attempts = [(kind, effort) for kind in (index, flat) for effort in kind.efforts]
-        for kind, effort in attempts:  # the last one is how the truth was found
-            found = self._found(kind, effort, sample, width)
-            recall = float((found <= true[:, -1:]).mean()) if width else 1.0
-            if recall >= self.recall:
-                break
-        self._plans.append(Plan(width, kind, effort, recall))
+                if not plan.holds(self.n_points, n_alive):
+                    self._plans[place] = self._reach_recall(plan.width)
+                return self._plans[place]
+        wider = min(max(width, 2 * self._plans[-1].width), most)
+        self._plans.append(self._reach_recall(wider))
         return self._plans[-1]
 
-    def _found(self, index: Index, effort: int, sample: IntArray, width: int) -> FloatArray:
-        from rankfold.neighbors.refine import refine
-
-        queries = self._points[sample]
-        with threads(self.n_threads):
-            candidates = index.candidates(queries, width + 1, effort)
-        return refine(self._points, queries, candidates, sample, width)[0].sq_distances
+    def _reach_recall(self, width: int) -> Plan:
+        settings = (self.recall, self.seed, self.n_threads)
+        first = self._indexes[self._kind]
+        plan, index = reach_recall(self._points, self._mask, first, width, *settings)
+        self._indexes[plan.kind] = index
+        return plan

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Protocol, runtime_checkable
 
-from rankfold.types import FloatArray, IntArray, Neighbors, Query
+import numpy as np
+
+from rankfold.types import BoolArray, FloatArray, IntArray, Neighbors, Query
 
 
 @runtime_checkable
@@ -14,11 +16,25 @@ class Engine(Protocol):
 
     The metric decides what a squared distance is, see `ExactEngine`. Lists ascend in
     distance, ties go to the smaller index, and short lists are filled up with -1 and inf.
+
+    Points may have been removed: ``alive`` says which are left, None that all are. A removed
+    point is in no list, its own is empty, and its distance to everything is inf.
     """
 
     metric: str
-    n_points: int
     n_features: int
+
+    @property
+    def n_points(self) -> int:
+        """The number of points, removed ones among them."""
+
+    @property
+    def n_alive(self) -> int:
+        """The number of points that were not removed."""
+
+    @property
+    def alive(self) -> BoolArray | None:
+        """Which points are left, where some may have been removed."""
 
     def search(self, vectors: FloatArray, k: int) -> Neighbors:
         """Find the ``k`` nearest points of the database for vectors from anywhere."""
@@ -38,3 +54,9 @@ class Engine(Protocol):
 
     def pairs(self, ids: IntArray) -> FloatArray:
         """Measure the squared distances of a few points of the database to each other."""
+
+
+def live_points(engine: Engine) -> IntArray:
+    """Return the points of the database that were not removed."""
+    return np.arange(engine.n_points) if engine.alive is None else np.flatnonzero(engine.alive)
+

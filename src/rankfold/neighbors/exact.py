@@ -18,6 +18,7 @@ from rankfold.check import (
 )
 from rankfold.neighbors.measure import (
     measure_all,
+    measured_candidates,
     measured_row,
     nearest_columns,
     pair_sq_distances,
@@ -31,6 +32,15 @@ METRICS = ("euclidean", "cosine", "precomputed", "precomputed_sq")
 
 SPARE_CANDIDATES = 16
 """Candidates taken beyond the asked ones, so that rounding rarely matters at the edge."""
+
+
+def as_held(vectors: FloatArray, metric: str, name: str) -> FloatArray:
+    """Return checked vectors as the engine holds them: of length one for ``cosine``."""
+    if metric == "cosine":
+        wide = check_directions(vectors, name)
+        vectors = wide / np.sqrt(np.einsum("ij,ij->i", wide, wide))[:, None]
+    check_norms(vectors, name)
+    return np.ascontiguousarray(vectors)
 
 
 class ExactEngine:
@@ -58,6 +68,8 @@ class ExactEngine:
     array([[1, 0]])
     """
 
+    alive = None
+
     def __init__(self, X: FloatArray, metric: str = "euclidean", block_bytes: int = 2**26) -> None:
         check_choice(metric, "metric", METRICS)
         X = check_matrix(X, "X")
@@ -74,13 +86,18 @@ class ExactEngine:
                 )
             check_distances(X, "X", squared=metric == "precomputed")
             check_diagonal(X, "X")
-            self._points = X
+            self.points = X
         else:
-            self._points = self._prepare(X, "X")
+            self.points = as_held(X, metric, "X")
             self._finder = NearestNeighbors(algorithm="brute", metric="sqeuclidean")
-            self._finder.fit(self._points)
-            norms = np.einsum("ij,ij->i", self._points, self._points, dtype=np.float64)
+            self._finder.fit(self.points)
+            norms = np.einsum("ij,ij->i", self.points, self.points, dtype=np.float64)
             self._largest_norm = float(np.sqrt(norms.max()))
+
+    @property
+    def n_alive(self) -> int:
+        """The number of points; none are removed."""
+        return self.n_points
 
     def search(self, vectors: FloatArray, k: int) -> Neighbors:
         """Find the ``k`` nearest points of the database for vectors from anywhere.
@@ -92,11 +109,15 @@ class ExactEngine:
         k : int
             Length of the lists; filled up with -1 and inf beyond the database.
         """
-        return self._search(self._check(vectors), k, None)
+        return self.find(self._check(vectors), k)
+
+    def find(self, held: FloatArray, k: int) -> Neighbors:
+        """Search like `search` for vectors in the form in which the points are held."""
+        return self._search(held, k, None)
 
     def rows(self, ids: IntArray, k: int) -> Neighbors:
         """Find the ``k`` nearest neighbours of points of the database, themselves left out."""
-        return self._search(self._points, k, ids)
+        return self._search(self.points, k, ids)
 
     def nearest(self, query: Query, k: int) -> Neighbors:
         """Find the ``k`` points nearest to a checked query, its own points left out."""
@@ -110,27 +131,28 @@ class ExactEngine:
         """Measure everything: one row of squared distances per id, then one per vector."""
         vectors = self._check(vectors)
         for index in ids:
-            yield self._row(self._points[index])
+            yield self.measured(self.points[index])
         for vector in vectors:
-            yield self._row(vector)
+            yield self.measured(vector)
 
     def pairs(self, ids: IntArray) -> FloatArray:
         """Measure the squared distances of a few points of the database to each other."""
         if self._precomputed:
-            return self._squared(self._points[np.ix_(ids, ids)])
-        return pair_sq_distances(self._points[ids])
+            return self._squared(self.points[np.ix_(ids, ids)])
+        return pair_sq_distances(self.points[ids])
 
     def _check(self, vectors: FloatArray) -> FloatArray:
         vectors = check_matrix(vectors, "vectors", self.n_features)
         if not self._precomputed:
-            return self._prepare(vectors, "vectors")
+            return as_held(vectors, self.metric, "vectors")
         check_distances(vectors, "vectors", squared=self.metric == "precomputed")
         return vectors
 
-    def _row(self, query: FloatArray) -> FloatArray:
+    def measured(self, query: FloatArray) -> FloatArray:
+        """Return the squared distance of every point to a vector in the form of the points."""
         if self._precomputed:
             return self._squared(query)
-        return measured_row(self._points, query, self.block_bytes)
+        return measured_row(self.points, query, self.block_bytes)
 
     def _squared(self, distances: FloatArray) -> FloatArray:
         distances = np.maximum(distances.astype(np.float64), 0.0)
@@ -153,18 +175,11 @@ class ExactEngine:
             blocks.append(search_block(queries[chosen[rows]], k, block_own))
         return stack(blocks, k)
 
-    def _prepare(self, vectors: FloatArray, name: str) -> FloatArray:
-        if self.metric == "cosine":
-            wide = check_directions(vectors, name)
-            vectors = wide / np.sqrt(np.einsum("ij,ij->i", wide, wide))[:, None]
-        check_norms(vectors, name)
-        return np.ascontiguousarray(vectors)
-
     def _search_distances(self, rows: FloatArray, k: int, own: IntArray | None) -> Neighbors:
         return nearest_columns(self._squared(rows), k, own)
 
     def _search_all(self, queries: FloatArray, k: int, own: IntArray | None) -> Neighbors:
-        return measure_all(self._points, queries, k, own, self.block_bytes)
+        return measure_all(self.points, queries, k, own, self.block_bytes)
 
     def _search_vectors(self, queries: FloatArray, k: int, own: IntArray | None) -> Neighbors:
         """Find candidates by matrix products, measure them exactly, certify the edge.
@@ -175,8 +190,7 @@ class ExactEngine:
         """
         rough, indices = self._finder.kneighbors(queries, k + 1 + SPARE_CANDIDATES)
         indices = indices.astype(np.intp)
-        differences = self._points[indices].astype(np.float64) - queries[:, None, :]
-        sq_distances = np.einsum("ijk,ijk->ij", differences, differences)
+        sq_distances = measured_candidates(self.points, queries, indices)
         lengths = np.sqrt(np.einsum("ij,ij->i", queries, queries, dtype=np.float64))
         eps = np.finfo(np.float64).eps
         rounding = 4 * (self.n_features + 8) * eps * (lengths + self._largest_norm) ** 2

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from rankfold.types import FloatArray, IntArray, Neighbors, Query
+from rankfold.types import NOBODY, BoolArray, FloatArray, IntArray, Neighbors, Query
 
 if TYPE_CHECKING:
     from rankfold.neighbors.contract import Engine
@@ -51,6 +51,17 @@ def positive_shares(query: Query) -> FloatArray:
     return shares
 
 
+def measured_candidates(
+    points: FloatArray, queries: FloatArray, candidates: IntArray
+) -> FloatArray:
+    """Return the squared distances of each query to its own candidates.
+
+    Each is the same to the last digit as in `measure_all`, so that ties stay ties.
+    """
+    rows = zip(queries, candidates, strict=True)
+    return np.stack([cdist(query[None, :], points[near], "sqeuclidean")[0] for query, near in rows])
+
+
 def plain_sq_distances(engine: Engine, query: Query) -> FloatArray:
     """Return each point's squared distance to the query.
 
@@ -86,9 +97,17 @@ def nearest_columns(sq_distances: FloatArray, k: int, own: IntArray | None) -> N
 
 
 def measure_all(
-    points: FloatArray, queries: FloatArray, k: int, own: IntArray | None, block_bytes: int
+    points: FloatArray,
+    queries: FloatArray,
+    k: int,
+    own: IntArray | None,
+    block_bytes: int,
+    alive: BoolArray | None = None,
 ) -> Neighbors:
-    """Find the ``k`` nearest by measuring every distance, in blocks of rows and of columns."""
+    """Find the ``k`` nearest by measuring every distance, in blocks of rows and of columns.
+
+    Only points that are ``alive`` are found; all of them by default.
+    """
     found = []
     columns = max(k + 1, int(np.sqrt(block_bytes / 8)))
     for rows in row_blocks(len(queries), columns, block_bytes):
@@ -96,8 +115,10 @@ def measure_all(
         parts = []
         for start in range(0, len(points), columns):
             sq_distances = cdist(queries[rows], points[start : start + columns], "sqeuclidean")
+            if alive is not None:
+                sq_distances[:, ~alive[start : start + columns]] = np.inf
             part = nearest_columns(sq_distances, k + 1, None)
-            shifted = np.where(part.indices < 0, part.indices, part.indices + start)
+            shifted = np.where(np.isinf(part.sq_distances), NOBODY, part.indices + start)
             parts.append(Neighbors(shifted, part.sq_distances))
         found.append(Neighbors.merge(parts, k, block_own))
     return stack(found, k)

@@ -43,7 +43,7 @@ class AdaptiveGraph(BaseEstimator):
 
     def build(self, engine: Engine) -> sparse.csr_array:
         """Return the symmetric weights of the points of the database."""
-        lists, self.n_neighbors_ = candidate_lists(engine, self.n_neighbors, engine.n_points - 2)
+        lists, self.n_neighbors_ = candidate_lists(engine, self.n_neighbors, 2)
         return ClosedForm.of(lists, self.n_neighbors_).symmetric()
 
     def attach(self, engine: Engine, vectors: FloatArray) -> sparse.csr_array:

@@ -21,11 +21,11 @@ from rankfold.check import (
     check_query,
     check_top,
 )
-from rankfold.neighbors import METRICS, Engine, choose_engine
+from rankfold.neighbors import METRICS, Engine, choose_engine, live_points
 from rankfold.rankers.flow import Edges, Flow, Scored
 from rankfold.rankers.ordering import is_certain, order_points
 from rankfold.rankers.parallel import in_order
-from rankfold.types import FloatArray, IntArray, Query, Ranking, Solution, Trace
+from rankfold.types import NOBODY, FloatArray, IntArray, Query, Ranking, Solution, Trace
 
 BLOCK_BYTES = 2**24
 """Size of the scores that are held at once while many queries are answered."""
@@ -150,17 +150,18 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
         indices : array of int, shape (n_points, top)
         scores : array of float, shape (n_points, top)
             Row i answers the query i. Without the query itself there are at most
-            ``n_points - 1`` answers.
+            ``n_points - 1`` answers. Points that were removed are in no answer, and their own
+            rows hold -1 and nan.
         """
         check_is_fitted(self)
-        n_points = self.engine_.n_points
-        length = check_top(top, n_points)
+        live = live_points(self.engine_)
+        length = check_top(top, len(live))
         if not check_flag(include_query, "include_query"):
-            length = min(length, n_points - 1)
-        indices = np.empty((n_points, length), dtype=np.intp)
-        scores = np.empty((n_points, length))
-        rankings = self._rankings(range(n_points), top, include_query, False, n_jobs, progress)
-        for row, ranking in enumerate(rankings):
+            length = min(length, len(live) - 1)
+        shape = (self.engine_.n_points, max(0, length))
+        indices, scores = np.full(shape, NOBODY, dtype=np.intp), np.full(shape, np.nan)
+        rankings = self._rankings(live.tolist(), top, include_query, False, n_jobs, progress)
+        for row, ranking in zip(live, rankings, strict=True):
             indices[row], scores[row] = ranking.ids, ranking.scores
         return indices, scores
 
@@ -213,12 +214,11 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
     ) -> Iterator[Ranking]:
         if not hasattr(self, "engine_"):  # scikit-learn's own check takes as long as a query
             check_is_fitted(self)
-        n_points, n_features = self.engine_.n_points, self.engine_.n_features
-        length = check_top(top, n_points)
+        length = check_top(top, self.engine_.n_alive)
         check_flag(include_query, "include_query")
         check_count(n_jobs, "n_jobs")
         check_flag(progress, "progress")
-        checked = [check_query(query, n_points, n_features) for query in check_list(queries)]
+        checked = [self._checked(query) for query in check_list(queries)]
         share = max(1, -(-len(checked) // n_jobs))
         step = min(MOST_QUERIES, share, max(1, BLOCK_BYTES // (8 * self._width(length))))
         blocks = [checked[start : start + step] for start in range(0, len(checked), step)]
@@ -229,6 +229,10 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
         for rankings in in_order(answer, blocks, n_jobs, progress):
             yield from rankings
 
+    def _checked(self, query: Query | int) -> Query:
+        engine = self.engine_
+        return check_query(query, engine.n_points, engine.n_features, engine.alive)
+
     def _width(self, top: int) -> int:
         """Return how many scores a query needs at once."""
         return top if self._answers_locally(top) else self.engine_.n_points
@@ -237,7 +241,7 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
         """Return whether there is a local solver, and it is to answer."""
         if self._local is None:
             return False
-        return 4 * top <= self.engine_.n_points or getattr(self, "solver", None) == "local"
+        return 4 * top <= self.engine_.n_alive or getattr(self, "solver", None) == "local"
 
     def _answers(
         self, queries: Sequence[Query], top: int, include_query: bool, traced: bool
@@ -251,7 +255,7 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
     ) -> Ranking:
         """Order the scores of all points."""
         ids = order_points(self.engine_, query, solution.scores, top, include_query)
-        certain = is_certain(solution, query, ids)
+        certain = is_certain(self.engine_, solution, query, ids)
         return Ranking(
             ids, replace(solution, scores=solution.scores[ids], certified=certain), trace
         )

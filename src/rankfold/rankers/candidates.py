@@ -14,17 +14,19 @@ from rankfold.types import Neighbors
 
 
 def candidate_lists(
-    engine: Engine, n_neighbors: int | Literal["auto"], most: int
+    engine: Engine, n_neighbors: int | Literal["auto"], n_left_out: int
 ) -> tuple[Neighbors, int]:
     """Return neighbour lists of the database and the number of neighbours to use.
 
     The lists are about twice as long as that number, so that "auto" can measure the dimension
-    and graphs that change find candidates. No more than ``most`` neighbours are used.
+    and graphs that change find candidates. At least ``n_left_out`` points are not neighbours
+    of a point: the point itself, and one more where the graph needs it for the scale.
     """
     automatic = isinstance(n_neighbors, str) and n_neighbors == "auto"
     asked = DIFFUSE_NEIGHBORS if automatic else check_count(n_neighbors, "n_neighbors")
-    n_points, most = engine.n_points, max(1, most)
-    lists = engine.rows(np.arange(n_points), _stored_width(asked, n_points))
+    n_points = engine.n_alive
+    most = max(1, n_points - n_left_out)
+    lists = engine.rows(np.arange(engine.n_points), _stored_width(asked, n_points))
     if automatic:
         asked = min(choose_n_neighbors(lists), most)
     if asked > most:

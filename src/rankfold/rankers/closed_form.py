@@ -40,8 +40,12 @@ class ClosedForm(NamedTuple):
     cost: float
 
     @classmethod
-    def of(cls, neighbors: Neighbors, n_neighbors: int) -> ClosedForm:
-        """Apply the closed form to every list, block by block."""
+    def of(cls, neighbors: Neighbors, n_neighbors: int, n_points: int | None = None) -> ClosedForm:
+        """Apply the closed form to every list, block by block.
+
+        Means are over ``n_points``, as many as there are lists by default: lists of points that
+        were removed are empty and do not count.
+        """
         nearest = neighbors.head(n_neighbors + 1)
         indices = nearest.indices[:, :n_neighbors]
         weights = np.empty(indices.shape, dtype=nearest.sq_distances.dtype)
@@ -56,7 +60,7 @@ class ClosedForm(NamedTuple):
             gamma += float(gammas.sum())
             end += float(ends.sum())
             cost += float(np.sum(found * used))
-        n_rows = max(1, len(indices))
+        n_rows = max(1, len(indices) if n_points is None else n_points)
         return cls(indices, weights, gamma / n_rows, end / n_rows, cost)
 
     def affinity(self, n_points: int) -> sparse.csr_array:

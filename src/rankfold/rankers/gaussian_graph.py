@@ -73,8 +73,7 @@ class GaussianGraph(BaseEstimator):
             _check_dense(engine.n_points)
             lists = engine.rows(ids, SCALE_NEIGHBOR)
         else:
-            most = engine.n_points - 1
-            lists, self.n_neighbors_ = candidate_lists(engine, self.n_neighbors, most)
+            lists, self.n_neighbors_ = candidate_lists(engine, self.n_neighbors, 1)
         self.scales_ = self._scales(engine, lists, ids, nothing)
         # The same in both directions, unless given distances are not.
         if self.n_neighbors is None:
@@ -134,6 +133,8 @@ class GaussianGraph(BaseEstimator):
             return np.full(len(lists.indices), np.sqrt(2.0) * self.bandwidth)
         nearest = lists.head(SCALE_NEIGHBOR).sq_distances
         scales = np.sqrt(np.where(np.isfinite(nearest), nearest, 0.0).max(axis=1, initial=0.0))
+        alone = ~np.isfinite(nearest).any(axis=1)
+        scales[alone] = 1.0
         for i in np.flatnonzero(scales == 0):
             chosen = (ids[i : i + 1], vectors[i : i + 1])
             (row,) = engine.sq_distances(*chosen)

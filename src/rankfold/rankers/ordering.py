@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from rankfold.neighbors import Engine, plain_sq_distances
+from rankfold.neighbors import Engine, live_points, plain_sq_distances
 from rankfold.types import FloatArray, IntArray, Query, Solution
 
 
@@ -42,7 +42,7 @@ def order_points(
     """
     first, last = (query.ids[places] for places in query_points(query))
     length = top - len(first) if include_query else top
-    others = np.setdiff1d(np.arange(len(scores)), query.ids, assume_unique=True)
+    others = np.setdiff1d(live_points(engine), query.ids, assume_unique=True)
     keys = [others, -scores[others]]
     unreached = scores[others] == 0
     if unreached.any() and np.count_nonzero(scores[others] > 0) < length:
@@ -51,13 +51,14 @@ def order_points(
     return np.concatenate([first, best, last])[:top] if include_query else best
 
 
-def is_certain(solution: Solution, query: Query, ids: IntArray) -> bool:
+def is_certain(engine: Engine, solution: Solution, query: Query, ids: IntArray) -> bool:
     """Return whether no point outside an answer can score higher than one of it.
 
     The scores are those of all points, each within the bound. The query's own points, which are
     left out or come first or last by rule, do not count.
     """
-    outside = np.ones(len(solution.scores), dtype=bool)
+    everything = np.ones(engine.n_points, dtype=bool)
+    outside = everything if engine.alive is None else engine.alive.copy()
     outside[ids] = outside[query.ids] = False
     inside = np.setdiff1d(ids, query.ids)
     if not outside.any() or not len(inside):

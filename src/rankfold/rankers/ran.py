@@ -17,7 +17,6 @@ from rankfold.check import (
     check_count,
     check_flag,
     check_positive,
-    check_query,
     check_top,
 )
 from rankfold.rankers.alternation import Alternation
@@ -139,8 +138,7 @@ class RAN(Ranker):
         [5, 5, 5]
         """
         check_is_fitted(self)
-        n_points, n_features = self.engine_.n_points, self.engine_.n_features
-        query, length = check_query(Query(ids), n_points, n_features), check_top(top, n_points)
+        query, length = self._checked(Query(ids)), check_top(top, self.engine_.n_alive)
         (unseen,) = self._search_unseen([query])
         for solution in self._whole_graph().alternations(query, unseen):
             yield self._ranking(query, solution, None, length, include_query)
@@ -159,11 +157,8 @@ class RAN(Ranker):
 
     def _fit(self) -> None:
         self._check_parameters()
-        n_points = self.engine_.n_points
-        self.neighbors_, self.n_neighbors_ = candidate_lists(
-            self.engine_, self.n_neighbors, n_points - 2
-        )
-        self._first = ClosedForm.of(self.neighbors_, self.n_neighbors_)
+        self.neighbors_, self.n_neighbors_ = candidate_lists(self.engine_, self.n_neighbors, 2)
+        self._first = ClosedForm.of(self.neighbors_, self.n_neighbors_, self.engine_.n_alive)
         self.gamma_ = self._first.gamma
         self.unit_ = 1.0
         if self.scale == "natural":
@@ -223,7 +218,7 @@ class RAN(Ranker):
     def _solver(self) -> str:
         if self.solver != "auto":
             return self.solver
-        return "direct" if self.engine_.n_points <= DIRECT_LIMIT else "local"
+        return "direct" if self.engine_.n_alive <= DIRECT_LIMIT else "local"
 
     def _whole_graph(self) -> WholeGraph:
         """Return what scores all points; made when it is first needed."""

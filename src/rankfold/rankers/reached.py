@@ -114,12 +114,13 @@ def rank_reached(
         scores = np.concatenate([own[first], scores])[:top]
     if len(ids) < top:
         known = np.concatenate([ids, best.below])
-        nearest = engine.nearest(query, min(engine.n_points, top + len(known))).indices[0]
+        nearest = engine.nearest(query, min(engine.n_alive, top + len(known))).indices[0]
         nearest = nearest[(nearest >= 0) & ~np.isin(nearest, known)][: top - len(ids)]
         ids = np.concatenate([ids, nearest.astype(np.intp), best.below])[:top]
         scores = np.concatenate([scores, np.zeros(len(nearest)), best.below_scores])[:top]
-    everything = len(ids) + len(query.ids) >= engine.n_points and (
-        len(np.union1d(ids, query.ids)) == engine.n_points
+    n_points = engine.n_alive
+    everything = len(ids) + len(query.ids) >= n_points and (
+        len(np.union1d(ids, query.ids)) == n_points
     )
     certified = best.certified or everything or len(ids) == n_first
     if include_query and everything:

@@ -1,0 +1,172 @@
+"""Points that come and go under exact search."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from rankfold.check import check_matrix, check_single_precision
+from rankfold.neighbors.exact import ExactEngine, as_held
+from rankfold.neighbors.growing import Growing
+from rankfold.types import NOBODY, BoolArray, FloatArray, IntArray, Neighbors, Query
+
+
+class ExactPoints:
+    """An exact engine of the points that are left, made anew after a change.
+
+    That copies them, which costs less than the first search through all of them.
+
+    Parameters
+    ----------
+    points : array, shape (n_points, n_features)
+        As an exact engine holds them.
+    alive : array of bool, shape (n_points,)
+    metric : {"euclidean", "cosine"}
+    """
+
+    kind = "exact"
+
+    def __init__(self, points: FloatArray, alive: BoolArray, metric: str) -> None:
+        self.metric = metric
+        self._held, self._alive = Growing(points), Growing(alive)
+        self.n_alive = int(np.count_nonzero(alive))
+        self.n_features: int = points.shape[1]
+
+    @classmethod
+    def of(cls, engine: ExactEngine) -> ExactPoints:
+        """Let the points of an engine come and go."""
+        return cls(engine.points, np.ones(engine.n_points, dtype=bool), engine.metric)
+
+    @property
+    def n_points(self) -> int:
+        """The number of points, removed ones among them."""
+        return len(self._held)
+
+    @property
+    def points(self) -> FloatArray:
+        """All points as they are held."""
+        return self._held.rows
+
+    @property
+    def alive(self) -> BoolArray:
+        """Which points are left."""
+        return self._alive.rows
+
+    @cached_property
+    def _live(self) -> IntArray:
+        return np.flatnonzero(self.alive)
+
+    @cached_property
+    def _engine(self) -> ExactEngine:
+        engine = ExactEngine(self.points[self._live], "euclidean")
+        engine.metric = self.metric  # the points have their length already
+        return engine
+
+    def held(self, vectors: FloatArray) -> FloatArray:
+        """Check vectors and bring them into the form in which the points are held."""
+        vectors = check_matrix(vectors, "vectors", self.n_features)
+        if self.metric == "euclidean" and self.points.dtype == np.float32:
+            check_single_precision(vectors, "vectors")
+        return as_held(vectors, self.metric, "vectors").astype(self.points.dtype, copy=False)
+
+    def search(self, vectors: FloatArray, k: int) -> Neighbors:
+        """Find the ``k`` nearest points for vectors from anywhere."""
+        return self.find(self.held(vectors), k)
+
+    def find(self, held: FloatArray, k: int) -> Neighbors:
+        """Search like `search` for vectors in the form in which the points are held."""
+        if not self.n_alive or not len(held):
+            return _nobody(len(held), k)
+        return self._named(self._engine.find(held, k))
+
+    def rows(self, ids: IntArray, k: int) -> Neighbors:
+        """Find the ``k`` nearest neighbours of points; removed ones have none."""
+        lists = _nobody(len(ids), k)
+        left = self.alive[ids]
+        if left.any():
+            places = np.searchsorted(self._live, np.asarray(ids)[left])
+            found = self._named(self._engine.rows(places, k))
+            lists.indices[left], lists.sq_distances[left] = found.indices, found.sq_distances
+        return lists
+
+    def nearest(self, query: Query, k: int) -> Neighbors:
+        """Find the ``k`` points nearest to a checked query, its own points left out."""
+        if not self.n_alive:
+            return _nobody(1, k)
+        placed = replace(query, ids=np.searchsorted(self._live, query.ids))
+        return self._named(self._engine.nearest(placed, k))
+
+    def sq_distances(self, ids: IntArray, vectors: FloatArray) -> Iterator[FloatArray]:
+        """Measure everything; removed points are at distance inf."""
+        vectors = self.held(vectors)
+        for index in ids:
+            left = bool(self.alive[index])
+            yield self._row(self.points[index]) if left else np.full(self.n_points, np.inf)
+        for vector in vectors:
+            yield self._row(vector)
+
+    def given(self, slots: IntArray) -> FloatArray:
+        """Return points as they were given; scaled to length one for cosine."""
+        return self.points[slots]
+
+    def among(self, held: FloatArray, k: int) -> Neighbors:
+        """Find the ``k`` nearest of each of some new vectors among themselves."""
+        return ExactEngine(held, "euclidean").rows(np.arange(len(held)), k)
+
+    def measured(self, held: FloatArray) -> Iterator[FloatArray]:
+        """Yield the squared distances of all points to each of some vectors."""
+        return (self._row(vector) for vector in held)
+
+    def append(self, held: FloatArray) -> None:
+        """Add points."""
+        self._held.append(held)
+        self._alive.append(np.ones(len(held), dtype=bool))
+        self._changed(len(held))
+
+    def bury(self, slots: IntArray) -> None:
+        """Remove points."""
+        self._alive.write(slots, False)
+        self._changed(-len(slots))
+
+    def revive(self, slots: IntArray) -> None:
+        """Bring removed points back."""
+        self._alive.write(slots, True)
+        self._changed(len(slots))
+
+    def state(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return arrays and settings from which `restore` makes the same again."""
+        return {"points": self.points, "alive": self.alive.copy()}, {"metric": self.metric}
+
+    @classmethod
+    def restore(cls, arrays: dict[str, Any], settings: dict[str, Any]) -> ExactPoints:
+        """Make it from its state."""
+        return cls(arrays["points"], arrays["alive"], settings["metric"])
+
+    def kept(self, slots: IntArray) -> ExactPoints:
+        """Return some of the points alone."""
+        return ExactPoints(self.points[slots], np.ones(len(slots), dtype=bool), self.metric)
+
+    def _changed(self, by: int) -> None:
+        self.n_alive += by
+        if by:
+            self.__dict__.pop("_live", None)
+            self.__dict__.pop("_engine", None)
+
+    def _named(self, found: Neighbors) -> Neighbors:
+        """Turn places among the points that are left into slots."""
+        names = np.where(found.indices == NOBODY, NOBODY, self._live[found.indices])
+        return Neighbors(names.astype(np.int32), found.sq_distances)
+
+    def _row(self, query: FloatArray) -> FloatArray:
+        row = np.full(self.n_points, np.inf)
+        if self.n_alive:
+            row[self._live] = self._engine.measured(query)
+        return row
+
+
+def _nobody(n_rows: int, k: int) -> Neighbors:
+    return Neighbors(np.full((n_rows, k), NOBODY, dtype=np.int32), np.full((n_rows, k), np.inf))

@@ -1,0 +1,280 @@
+"""Neighbour lists of points that come and go."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from rankfold.check import InputError, check_choice, check_count, check_ids
+from rankfold.neighbors.approximate import FaissEngine
+from rankfold.neighbors.change import Change
+from rankfold.neighbors.choice import EXACT_LIMIT, choose_engine
+from rankfold.neighbors.entering import measured_entering, sought_entering
+from rankfold.neighbors.exact import ExactEngine
+from rankfold.neighbors.exact_points import ExactPoints
+from rankfold.neighbors.faiss_points import FaissPoints
+from rankfold.neighbors.measure import pair_sq_distances
+from rankfold.neighbors.repair import Patch, inserted, lengths, without
+from rankfold.neighbors.stored import StoredLists
+from rankfold.types import NOBODY, BoolArray, FloatArray, IntArray, Neighbors, Query
+
+SLACK = 0.5
+"""Lists are stored this much longer than they are served, so that they can lose entries."""
+
+Points = ExactPoints | FaissPoints
+KINDS: dict[str, type[Points]] = {"exact": ExactPoints, "faiss": FaissPoints}
+
+
+class LivingEngine:
+    """An engine whose points come and go, with stored lists that follow.
+
+    A *slot* is the row number of a point. Slots ascend in order of arrival; a removed one stays
+    empty until `compacted`. Lists of up to ``width`` are read, not searched; after any number of
+    changes they are those of an engine that is built anew of the points that are left:
+    exactly so over exact search, and to the asked recall over FAISS.
+
+    A stored list holds the m nearest of its point for some m of at least ``width``, or all
+    others. It is stored longer than it is served, and is searched again only after it has
+    lost the difference. The cost of a change is that of searching the new points, and of writing
+    the lists that change.
+
+    Use `build` or `restore`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> engine = LivingEngine.build(np.array([[0.0], [1.0], [3.0]]), "euclidean", width=1)
+    >>> change = engine.remove([1])
+    >>> engine.rows(np.array([0, 1, 2]), 1).indices.ravel()
+    array([ 2, -1,  0], dtype=int32)
+    >>> change = engine.add(np.array([[0.5]]))
+    >>> engine.rows(np.array([0, 3]), 1).indices.ravel()
+    array([3, 0], dtype=int32)
+    """
+
+    def __init__(self, points: Points, stored: StoredLists, width: int) -> None:
+        self._points, self._stored, self.width = points, stored, width
+        self.metric, self.n_features = points.metric, points.n_features
+
+    @classmethod
+    def build(
+        cls,
+        X: FloatArray,
+        metric: str,
+        width: int,
+        *,
+        recall: float = 0.99,
+        progress: bool = False,
+        engine: ExactEngine | FaissEngine | None = None,
+    ) -> LivingEngine:
+        """Search the lists of all points.
+
+        Parameters
+        ----------
+        X : array, shape (n_points, n_features)
+        metric : {"euclidean", "cosine"}
+        width : int
+            The length up to which lists are to be had without a search.
+        recall : float
+            For FAISS, which is taken for more than 20,000 points.
+        progress : bool
+            Whether FAISS shows a bar on stderr.
+        engine : ExactEngine or FaissEngine, optional
+            An engine of the same points, which is to be left alone from then on.
+        """
+        if str(metric).startswith("precomputed"):
+            raise InputError(
+                f"metric is {metric!r}, but points that come and go must be vectors; "
+                "use metric='euclidean' or 'cosine'."
+            )
+        check_choice(metric, "metric", ("euclidean", "cosine"))
+        width = check_count(width, "width")
+        if engine is None:
+            engine = choose_engine(X, metric, recall, progress)
+        if engine.metric != metric:
+            raise InputError(f"the engine measures {engine.metric!r}, but metric is {metric!r}.")
+        if isinstance(engine, FaissEngine):
+            points: Points = FaissPoints.of(engine)
+        else:
+            points = ExactPoints.of(engine)
+        found = engine.rows(np.arange(engine.n_points), _stored_width(width))
+        lists = Neighbors(found.indices.astype(np.int32, copy=False), found.sq_distances)
+        return cls(points, StoredLists(lists), width)
+
+    @property
+    def n_points(self) -> int:
+        """The number of slots, those of removed points among them."""
+        return self._points.n_points
+
+    @property
+    def n_alive(self) -> int:
+        """The number of points that are left."""
+        return self._points.n_alive
+
+    @property
+    def alive(self) -> BoolArray:
+        """Which slots have a point."""
+        return self._points.alive
+
+    @property
+    def points(self) -> FloatArray:
+        """All points as they are held, removed ones among them."""
+        return self._points.points
+
+    def search(self, vectors: FloatArray, k: int) -> Neighbors:
+        """Find the ``k`` nearest points of the database for vectors from anywhere."""
+        return self._points.search(vectors, k)
+
+    def rows(self, ids: IntArray, k: int) -> Neighbors:
+        """Return the ``k`` nearest neighbours of points; searched only beyond ``width``."""
+        ids = np.asarray(ids)
+        if k > self.width:
+            return self._points.rows(ids, k)
+        return self._stored.take(ids).head(k)
+
+    def nearest(self, query: Query, k: int) -> Neighbors:
+        """Find the ``k`` points nearest to a checked query of several examples: one row."""
+        return self._points.nearest(query, k)
+
+    def sq_distances(self, ids: IntArray, vectors: FloatArray) -> Iterator[FloatArray]:
+        """Measure everything; removed points are at distance inf."""
+        return self._points.sq_distances(ids, vectors)
+
+    def pairs(self, ids: IntArray) -> FloatArray:
+        """Measure the squared distances of a few points of the database to each other."""
+        return pair_sq_distances(self.points[ids])
+
+    def vectors(self, slots: IntArray) -> FloatArray:
+        """Return points as they were given; scaled to length one for cosine."""
+        return self._points.given(slots)
+
+    def add(self, vectors: FloatArray) -> Change:
+        """Add points; their slots follow those that are there."""
+        return self._changed(np.empty(0, dtype=np.intp), self._points.held(vectors))
+
+    def remove(self, slots: Any) -> Change:
+        """Remove points."""
+        return self._changed(self._checked(slots), self._points.points[:0])
+
+    def update(self, slots: Any, vectors: FloatArray) -> Change:
+        """Replace points: each is removed, and comes back in a new slot at the end."""
+        held, removed = self._points.held(vectors), self._checked(slots)
+        if len(held) != len(removed):
+            raise InputError(
+                f"there are {len(removed)} slots to update and {len(held)} vectors; give one "
+                "vector for each slot."
+            )
+        return self._changed(removed, held)
+
+    def apply(self, change: Change) -> None:
+        """Follow a change that another engine in the same state has made; nothing is searched."""
+        self._check_follows(change)
+        self._points.append(change.added)
+        self._points.bury(change.removed)
+        patch = Patch(change.rows, change.lists)
+        self._stored.apply(len(change.added), change.removed, patch)
+
+    def state(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return arrays, and settings that JSON can hold, from which `restore` makes it again."""
+        arrays, settings = self._points.state()
+        settings |= {"engine": self._points.kind, "width": self.width}
+        return {**arrays, **self._stored.arrays()}, settings
+
+    @classmethod
+    def restore(cls, arrays: dict[str, Any], settings: dict[str, Any]) -> LivingEngine:
+        """Make an engine from its state; nothing is searched.
+
+        The arrays may be read-only maps of files. They are read as they lie until the first
+        change, which copies points and lists once.
+        """
+        points = KINDS[settings["engine"]].restore(arrays, settings)
+        return cls(points, StoredLists.restore(arrays), int(settings["width"]))
+
+    def compacted(self) -> tuple[dict[str, Any], dict[str, Any], IntArray]:
+        """Return the state without removed slots, and the slots that were kept, in order.
+
+        FAISS takes over from exact search here, and is trained anew where its points doubled.
+        """
+        kept = np.flatnonzero(self.alive)
+        if isinstance(self._points, ExactPoints) and len(kept) > EXACT_LIMIT:
+            fresh = LivingEngine.build(self.points[kept], self.metric, self.width)
+        else:
+            fresh = LivingEngine(self._points.kept(kept), self._stored.kept(kept), self.width)
+        return *fresh.state(), kept
+
+    def _check_follows(self, change: Change) -> None:
+        """Refuse what was made for an engine in another state, as far as it shows."""
+        n_points = self.n_points + len(change.added)
+        shapes = (change.added.shape[1:], change.indices.shape, change.sq_distances.shape)
+        width = (len(change.rows), self._stored.width)
+        removed_fit = (change.removed < self.n_points).all() and self.alive[change.removed].all()
+        rows_fit = (
+            change.rows.max(initial=-1) < n_points and change.indices.max(initial=-1) < n_points
+        )
+        if shapes != ((self.n_features,), width, width) or not (removed_fit and rows_fit):
+            raise InputError(
+                f"the change does not follow from this engine of {self.n_points} slots; apply "
+                "changes to the state they were made in, each once and in order."
+            )
+
+    def _checked(self, slots: Any) -> IntArray:
+        return np.sort(check_ids(slots, self.n_points, self.alive, "slots"))
+
+    def _changed(self, removed: IntArray, added: FloatArray) -> Change:
+        """Find out what changes while nothing does, then let it happen."""
+        self._points.bury(removed)
+        try:
+            patch = self._shortened(removed)
+            if len(added):
+                patch = self._lengthened(patch, added)
+        finally:
+            self._points.revive(removed)
+        lists = self._stored.shaped(patch.lists)
+        change = Change(added, removed, patch.rows, lists.indices, lists.sq_distances)
+        self.apply(change)
+        return change
+
+    def _shortened(self, removed: IntArray) -> Patch:
+        """Take removed points out of the lists of others."""
+        if not len(removed):
+            return Patch(removed, self._stored.nothing(0))
+        rows = np.unique(self._stored.reverse.sources(removed))
+        rows = rows[self.alive[rows]]
+        before = self._stored.take(rows)
+        after = without(before, self.alive)
+        lost = lengths(after) < lengths(before)
+        rows, after = rows[lost], after.take(np.flatnonzero(lost))
+        short = lengths(after) < min(self.width, self.n_alive - 1)
+        if short.any():
+            found = self._points.rows(rows[short], self._stored.width)
+            after.indices[short], after.sq_distances[short] = found.indices, found.sq_distances
+        return Patch(rows, after)
+
+    def _lengthened(self, patch: Patch, added: FloatArray) -> Patch:
+        """Search the lists of new points, and put them into those of others."""
+        first, width, own = self.n_points, self._stored.width, np.arange(len(added))
+
+        def reaches(rows: IntArray) -> FloatArray:
+            return self._stored.reaches(rows, patch, self.n_alive - 1)
+
+        old = self._points.find(added, width)
+        if isinstance(self._points, ExactPoints):
+            live = np.flatnonzero(self.alive)
+            entering = measured_entering(self._points.measured(added), reaches, live, first)
+        else:
+            around = (self.points, added, old.indices, reaches, self._stored.reverse)
+            entering = sought_entering(*around, self.alive)
+        fresh = old
+        if len(added) > 1:
+            new = self._points.among(added, width)
+            named = np.where(new.indices == NOBODY, NOBODY, new.indices + first)
+            fresh = Neighbors.merge([old, Neighbors(named, new.sq_distances)], width)
+        rows, places = np.unique(entering.lists, return_inverse=True)
+        entered = Patch(rows, inserted(self._stored.present(rows, patch), places, entering))
+        return patch.joined(entered).joined(Patch(first + own, self._stored.shaped(fresh)))
+
+
+def _stored_width(width: int) -> int:
+    return width + max(2, int(SLACK * width))

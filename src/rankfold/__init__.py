@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from rankfold import datasets, metrics
     from rankfold.check import InputError
     from rankfold.evaluation import evaluate, tune
+    from rankfold.index import Index
     from rankfold.neighbors import ExactEngine, FaissEngine
     from rankfold.rankers import (
         RAN,
@@ -34,6 +35,7 @@ _HOMES = {
     "InputError": "rankfold.check",
     "ExactEngine": "rankfold.neighbors",
     "FaissEngine": "rankfold.neighbors",
+    "Index": "rankfold.index",
     "evaluate": "rankfold.evaluation",
     "tune": "rankfold.evaluation",
     "RAN": "rankfold.rankers",
@@ -65,6 +67,7 @@ __all__ = [
     "FaissEngine",
     "GaussianGraph",
     "GraphTransduction",
+    "Index",
     "InputError",
     "LocallyConstrainedDiffusion",
     "ManifoldRanking",

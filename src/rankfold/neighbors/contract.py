@@ -59,4 +59,3 @@ class Engine(Protocol):
 def live_points(engine: Engine) -> IntArray:
     """Return the points of the database that were not removed."""
     return np.arange(engine.n_points) if engine.alive is None else np.flatnonzero(engine.alive)
-

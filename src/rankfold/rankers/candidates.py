@@ -8,9 +8,12 @@ from typing import Literal
 import numpy as np
 
 from rankfold.check import check_count
-from rankfold.neighbors import Engine, choose_n_neighbors
+from rankfold.neighbors import Engine, choose_n_neighbors, live_points
 from rankfold.neighbors.dimension import DIFFUSE_NEIGHBORS, DIMENSION_NEIGHBORS
 from rankfold.types import Neighbors
+
+SAMPLE = 2000
+"""Points whose lists are looked at where the number of neighbours is chosen without all lists."""
 
 
 def candidate_lists(
@@ -26,7 +29,7 @@ def candidate_lists(
     asked = DIFFUSE_NEIGHBORS if automatic else check_count(n_neighbors, "n_neighbors")
     n_points = engine.n_alive
     most = max(1, n_points - n_left_out)
-    lists = engine.rows(np.arange(engine.n_points), _stored_width(asked, n_points))
+    lists = engine.rows(np.arange(engine.n_points), stored_width(asked, n_points))
     if automatic:
         asked = min(choose_n_neighbors(lists), most)
     if asked > most:
@@ -36,9 +39,18 @@ def candidate_lists(
             stacklevel=4,
         )
     chosen = min(asked, most)
-    return lists.head(_stored_width(chosen, n_points)), chosen
+    return lists.head(stored_width(chosen, n_points)), chosen
 
 
-def _stored_width(n_neighbors: int, n_points: int) -> int:
+def choose_from_sample(engine: Engine, n_neighbors: int | Literal["auto"], seed: int = 0) -> int:
+    """Return the number of neighbours to use; "auto" looks at the lists of some points only."""
+    if not (isinstance(n_neighbors, str) and n_neighbors == "auto"):
+        return check_count(n_neighbors, "n_neighbors")
+    live = live_points(engine)
+    sample = np.random.default_rng(seed).permutation(live)[:SAMPLE]
+    return choose_n_neighbors(engine.rows(np.sort(sample), DIMENSION_NEIGHBORS))
+
+
+def stored_width(n_neighbors: int, n_points: int) -> int:
     """Return how many candidates to keep: twice what the closed form reads, k+1 at least."""
     return min(max(DIMENSION_NEIGHBORS, 2 * (n_neighbors + 1)), max(1, n_points - 1))

@@ -1,0 +1,77 @@
+"""What is asked of an index."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from rankfold.check import InputError, check_count, check_share, check_vectors, check_weights
+from rankfold.storage import Store
+from rankfold.types import NEGATIVE_WEIGHT, Query
+
+PINNED = ("ran", "transduction")
+"""Methods that hold the score of an example at its weight."""
+
+UNPINNED_NEGATIVE_WEIGHT = -0.5
+"""Weight of a negative example elsewhere, where zero would only leave it out."""
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """A query in the words of the user; `Index.query` says what each field means."""
+
+    ids: list[Any]
+    vectors: Any
+    weights: Any
+    negative: list[Any]
+    negative_vectors: Any
+    where: str | None
+    top: int
+    offset: int
+    diversity: float
+    method: str
+    include_query: bool
+    parameters: dict[str, Any] = field(default_factory=dict)
+
+    def checked(self) -> Asked:
+        """Return it after checking what can be checked without the index."""
+        check_count(self.top, "top")
+        check_count(self.offset, "offset", least=0)
+        check_share(self.diversity, "diversity", zero=True, one=True)
+        if self.where is not None and not isinstance(self.where, str):
+            raise InputError(f"where is {self.where!r}, but must be a text such as 'price < 10'.")
+        return self
+
+    @property
+    def wanted(self) -> int:
+        """How many results are needed for those that are shown."""
+        return self.offset + self.top
+
+    def query(self, store: Store, n_features: int) -> Query:
+        """Return the query in terms of slots: positive examples first, ids before vectors."""
+        examples = [*self.ids, *self.negative]
+        slots = store.slots_of(examples) if examples else np.empty(0, dtype=np.int64)
+        vectors = check_vectors(self.vectors, n_features)
+        opposed = check_vectors(self.negative_vectors, n_features)
+        n_ids, n_positive = len(self.ids), len(self.ids) + len(vectors)
+        if not n_positive:
+            raise InputError(
+                "the query has no example of what is looked for: give ids of points, vectors, "
+                "or both."
+            )
+        given = check_weights(self.weights, n_positive)
+        if not (given > 0).all():
+            raise InputError(
+                f"weights is {self.weights!r}, but those of ids and vectors must be above zero; "
+                "name what is not looked for as negative."
+            )
+        against = NEGATIVE_WEIGHT if self.method in PINNED else UNPINNED_NEGATIVE_WEIGHT
+        weights = [
+            *given[:n_ids],
+            *[against] * len(self.negative),
+            *given[n_ids:],
+            *[against] * len(opposed),
+        ]
+        return Query(slots, np.concatenate([vectors, opposed]), weights)

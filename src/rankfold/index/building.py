@@ -1,0 +1,53 @@
+"""From vectors to what an index keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Sized
+from typing import Any, Literal
+
+import numpy as np
+
+from rankfold.check import InputError, check_matrix
+from rankfold.inputs import Points, as_columns
+from rankfold.neighbors import LivingEngine, choose_engine
+from rankfold.rankers.candidates import choose_from_sample, stored_width
+from rankfold.storage.ids import distinct_ids
+from rankfold.types import FloatArray
+
+
+def checked_input(X: Any, ids: Any, payload: Any) -> Points:
+    """Check vectors, ids and payload before any work is done with them."""
+    vectors = check_matrix(X, "X")
+    if not len(vectors):
+        raise InputError("X has no rows; give at least one point.")
+    names = None if ids is None else distinct_ids(ids)
+    if names is not None:
+        check_as_many(vectors, names)
+    return Points(vectors, names, as_columns(payload, len(vectors)))
+
+
+def check_as_many(vectors: FloatArray, ids: Sized) -> None:
+    """Require an id for every vector."""
+    if len(vectors) != len(ids):
+        raise InputError(f"there are {len(vectors)} vectors and {len(ids)} ids; give as many.")
+
+
+def built(
+    points: Points,
+    metric: str,
+    n_neighbors: int | Literal["auto"],
+    recall: float,
+    progress: bool,
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Search the lists of all points; return arrays and settings."""
+    engine = choose_engine(points.vectors, metric, recall, progress)
+    chosen = choose_from_sample(engine, n_neighbors)
+    width = stored_width(chosen, np.iinfo(np.int32).max)
+    living = LivingEngine.build(points.vectors, metric, width, progress=progress, engine=engine)
+    arrays, settings = living.state()
+    everything = {
+        "engine": settings,
+        "n_neighbors": chosen,
+        "numbered": points.ids is None,
+    }
+    return arrays, everything

@@ -1,0 +1,376 @@
+"""The index: points with names that change, are kept on disk, and can be asked anything."""
+
+from __future__ import annotations
+
+from dataclasses import replace as replaced
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import TracebackType
+from typing import Any, Literal, Self
+
+import numpy as np
+
+from rankfold.check import InputError
+from rankfold.diversity import diverse, n_candidates
+from rankfold.explaining import explain
+from rankfold.index.asked import Asked
+from rankfold.index.building import built, check_as_many, checked_input
+from rankfold.index.keeper import Keeper
+from rankfold.index.matching import matching_only, ranked
+from rankfold.index.methods import Methods
+from rankfold.index.results import Reason, Results, as_list
+from rankfold.inputs import as_columns
+from rankfold.rankers import Ranker
+from rankfold.storage import Store
+from rankfold.types import FloatArray, Ranking
+
+
+class Index:
+    """Vectors, ids, payload and neighbour lists, on disk.
+
+    Made by `build` or `open`. A change that has returned is on disk: it is there after a crash.
+    One process at a time may change an index, any number may ask it; each answer is that of
+    the last change. A block of ``with`` closes it at its end.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankfold import Index, datasets
+    >>> moons = datasets.load("moons")
+    >>> index = Index.build(moons.X, payload={"moon": moons.labels})
+    >>> results = index.query(0, top=5, where="moon = 1")
+    >>> results.payload["moon"]
+    [1, 1, 1, 1, 1]
+    >>> index.add([[0.0, 1.0]], ids=["new"], payload={"moon": [0]})
+    >>> index.remove("new")
+    >>> len(index)
+    400
+    """
+
+    def __init__(self, keeper: Keeper, temporary: TemporaryDirectory[str] | None = None) -> None:
+        self._keeper, self._temporary = keeper, temporary
+        self._methods = Methods()
+
+    @classmethod
+    def build(
+        cls,
+        X: Any,
+        ids: Any = None,
+        payload: Any = None,
+        *,
+        path: str | Path | None = None,
+        metric: Literal["euclidean", "cosine"] = "euclidean",
+        n_neighbors: int | Literal["auto"] = "auto",
+        recall: float = 0.99,
+        replace: bool = False,
+        progress: bool = False,
+    ) -> Self:
+        """Build an index.
+
+        Parameters
+        ----------
+        X : array, shape (n_points, n_features)
+        ids : sequence of str and int, optional
+            All different; row numbers by default.
+        payload : dict, DataFrame, Arrow table or path of a Parquet or csv file, optional
+            Columns of whole numbers, numbers, texts, truth values or None.
+        path : str or Path, optional
+            The folder to keep it in; without, it is kept in a temporary one until it is saved.
+        metric : {"euclidean", "cosine"}
+        n_neighbors : int or "auto"
+            Neighbours in the graph of every method, where a query does not ask for another
+            number. "auto" chooses 5 on clean manifolds and 20 in diffuse data, now and for good.
+        recall : float
+            Share of true neighbours that the lists of many points must hold.
+        replace : bool
+            Whether an index at ``path`` may be replaced.
+        progress : bool
+            Whether to show bars on stderr.
+        """
+        points = checked_input(X, ids, payload)
+        temporary = None
+        if path is None:
+            temporary = TemporaryDirectory(prefix="rankfold-")
+            path = Path(temporary.name) / "index"
+        elif Path(path).exists() and not replace:
+            raise InputError(
+                f"{str(path)!r} exists already; name another folder, or give replace=True."
+            )
+        arrays, settings = built(points, metric, n_neighbors, recall, progress)
+        names = range(len(points)) if points.ids is None else points.ids
+        Store.create(path, arrays, settings, names, points.payload, replace=replace)
+        return cls(Keeper(Store.open(path, write=True)), temporary)
+
+    @classmethod
+    def open(cls, path: str | Path, write: bool = False) -> Self:
+        """Open an index; its arrays are mapped into memory.
+
+        Parameters
+        ----------
+        path : str or Path
+        write : bool
+            Whether it is to be changed. One process at a time may.
+        """
+        store = Store.open(path, write)
+        try:
+            index = cls(Keeper(store))
+            _ = len(index)  # reads all that queries need
+        except BaseException:
+            store.close()
+            raise
+        return index
+
+    def save(self, path: str | Path | None = None, *, replace: bool = False) -> None:
+        """Write everything into a folder, where the index is kept from then on.
+
+        Parameters
+        ----------
+        path : str or Path, optional
+            Another folder; the one it was in stays as it is. Without, changes that wait to be
+            merged are merged where they are, which makes opening faster.
+        replace : bool
+            Whether an index at ``path`` may be replaced.
+        """
+        if path is None:
+            self._keeper.merge()
+            return
+        store = self._keeper.store
+        with self._keeper.current() as engine:
+            arrays, settings, kept = engine.compacted()
+            everything = {**store.settings, "engine": settings}
+            ids, payload = store.ids_of(kept), store.payload_of(kept)
+        Store.create(path, arrays, everything, ids, payload, replace=replace)
+        self.close()
+        self._keeper, self._methods = Keeper(Store.open(path, write=True)), Methods()
+
+    def add(self, vectors: Any, ids: Any = None, payload: Any = None) -> None:
+        """Add points.
+
+        Parameters
+        ----------
+        vectors : array, shape (n_points, n_features)
+        ids : sequence of str and int, optional
+            May be left out where the index was built without; then numbers go on.
+        payload : as for `build`, optional
+            Columns that the index has; what is left out is missing.
+        """
+        vectors = np.atleast_2d(np.asarray(vectors))
+        names = self._next_ids(len(vectors)) if ids is None else as_list(ids)
+        if len(names) != len(vectors):
+            raise InputError(
+                f"there are {len(vectors)} vectors and {len(names)} ids; give as many."
+            )
+        columns = as_columns(payload, len(names))
+        self._keeper.change(lambda engine: engine.add(vectors), names, columns)
+
+    def remove(self, ids: Any) -> None:
+        """Remove points.
+
+        Parameters
+        ----------
+        ids : id or list of ids
+        """
+        with self._keeper.current():
+            slots = self._keeper.store.slots_of(as_list(ids))
+        self._keeper.change(lambda engine: engine.remove(slots))
+
+    def update(self, ids: Any, vectors: Any = None, payload: Any = None) -> None:
+        """Give points other vectors, another payload, or both.
+
+        Parameters
+        ----------
+        ids : id or list of ids
+        vectors : array, optional
+            Without, they stay where they are.
+        payload : as for `build`, optional
+            Columns to change; the others stay as they are.
+        """
+        names, store = as_list(ids), self._keeper.store
+        with self._keeper.current() as engine:
+            slots = store.slots_of(names)
+            columns = {**store.payload_of(slots), **as_columns(payload, len(names))}
+            moved = engine.vectors(slots) if vectors is None else np.atleast_2d(np.asarray(vectors))
+        order = np.argsort(slots)
+        ordered = {name: [values[i] for i in order] for name, values in columns.items()}
+        check_as_many(moved, names)
+        self._keeper.change(
+            lambda engine: engine.update(slots[order], moved[order]),
+            [names[i] for i in order],
+            ordered,
+        )
+
+    def query(
+        self,
+        ids: Any = None,
+        vectors: Any = None,
+        weights: Any = None,
+        *,
+        negative: Any = None,
+        negative_vectors: Any = None,
+        where: str | None = None,
+        top: int = 10,
+        offset: int = 0,
+        diversity: float = 0.0,
+        method: str = "ran",
+        include_query: bool = False,
+        **parameters: Any,
+    ) -> Results:
+        """Rank the points of the index.
+
+        Parameters
+        ----------
+        ids : id or list of ids, optional
+            Points that serve as examples.
+        vectors : array, shape (n_features,) or (n_vectors, n_features), optional
+            Examples that are not in the index.
+        weights : sequence of float, optional
+            How much each example counts, ids first, then vectors.
+        negative : id or list of ids, optional
+            Examples of what is not looked for.
+        negative_vectors : array, optional
+            Such examples that are not in the index.
+        where : str, optional
+            A condition such as ``price < 10 and not sold``. Only points that meet it are
+            returned; the graph stays whole.
+        top, offset : int
+            How many results, and how many to skip before.
+        diversity : float
+            From 0, as ranked, to 1, as different from each other as can be.
+        method : str
+            A name of RANKERS.
+        include_query : bool
+            Whether the query's own points may be among the results.
+        **parameters
+            Parameters of the method, such as ``smoothness=10``.
+        """
+        asked = Asked(
+            as_list(ids),
+            vectors,
+            weights,
+            as_list(negative),
+            negative_vectors,
+            where,
+            top,
+            offset,
+            diversity,
+            method,
+            include_query,
+            parameters,
+        )
+        return self.ask(asked)
+
+    def ask(self, asked: Asked) -> Results:
+        """Answer a query."""
+        asked = asked.checked()
+        store = self._keeper.store
+        with self._keeper.current() as engine:
+            matching = None if asked.where is None else store.matching(asked.where)
+            ranker, query = self._fitted(asked), asked.query(store, engine.n_features)
+            length = n_candidates(asked.wanted) if asked.diversity else asked.wanted
+            if matching is None:
+                ranking = ranked(ranker, query, length, asked.include_query)
+            else:
+                ranking = matching_only(ranker, query, length, asked.include_query, matching)
+            if asked.diversity:
+                ranking = diverse(engine, ranking, asked.wanted, asked.diversity)
+            shown = _without_first(ranking, asked.offset)
+            ids, payload = store.ids_of(shown.ids), store.payload_of(shown.ids)
+        return Results(ids, payload, shown, asked, self)
+
+    def reason(self, asked: Asked, point: Any) -> Reason:
+        """Explain the place of a point in the answer to a query."""
+        store = self._keeper.store
+        with self._keeper.current() as engine:
+            (slot,) = store.slots_of([point])
+            explanation = explain(
+                self._fitted(asked), asked.query(store, engine.n_features), int(slot)
+            )
+            slots = [slot, *(example.point for example in explanation.examples)]
+            for step in explanation.path.steps if explanation.path else ():
+                slots += [step.start, step.end]
+            known = sorted({int(one) for one in slots if one is not None})
+            return Reason(explanation, dict(zip(known, store.ids_of(known), strict=True)))
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """Names of the payload's columns, and of what kind each is."""
+        return self._keeper.store.columns
+
+    @property
+    def ids(self) -> list[Any]:
+        """All ids, in the order of arrival."""
+        with self._keeper.current() as engine:
+            return self._keeper.store.ids_of(np.flatnonzero(engine.alive))
+
+    def info(self) -> dict[str, Any]:
+        """Return what there is to know about it."""
+        store = self._keeper.store
+        with self._keeper.current() as engine:
+            settings = store.settings
+            return {
+                "path": str(store.folder),
+                "points": engine.n_alive,
+                "features": engine.n_features,
+                "metric": engine.metric,
+                "neighbors": settings["n_neighbors"],
+                "list_width": engine.width,
+                "engine": settings["engine"]["engine"],
+                "columns": store.columns,
+                "pending_changes": store.n_pending,
+                "removed_slots": engine.n_points - engine.n_alive,
+                "generation": self._keeper.version.generation,
+            }
+
+    def vectors(self, ids: Any) -> FloatArray:
+        """Return the vectors of points; scaled to length one for cosine."""
+        with self._keeper.current() as engine:
+            return engine.vectors(self._keeper.store.slots_of(as_list(ids)))
+
+    def __len__(self) -> int:
+        with self._keeper.current() as engine:
+            return engine.n_alive
+
+    def close(self) -> None:
+        """Close it; without a folder of its own it is gone."""
+        self._keeper.store.close()
+        if self._temporary is not None:
+            self._temporary.cleanup()
+            self._temporary = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _fitted(self, asked: Asked) -> Ranker:
+        keeper = self._keeper
+        with keeper.current() as engine:
+            n_neighbors = int(keeper.store.settings["n_neighbors"])
+            return self._methods.fitted(
+                asked.method, asked.parameters, engine, n_neighbors, keeper.version
+            )
+
+    def _next_ids(self, n_ids: int) -> list[Any]:
+        store = self._keeper.store
+        with self._keeper.current() as engine:
+            if not store.settings["numbered"]:
+                raise InputError("the points of this index have ids of their own; give ids.")
+            alive = np.flatnonzero(engine.alive)
+            first = store.ids_of(alive[-1:])[0] if len(alive) else -1
+            if not isinstance(first, int):
+                raise InputError(f"the last id is {first!r}, from which numbers cannot go on.")
+        return list(range(first + 1, first + 1 + n_ids))
+
+
+def _without_first(ranking: Ranking, offset: int) -> Ranking:
+    """Leave the first results out; what is left is then not proven to be the next best."""
+    if not offset:
+        return ranking
+    solution = replaced(ranking.solution, scores=ranking.scores[offset:], certified=False)
+    return replaced(ranking, ids=ranking.ids[offset:], solution=solution)

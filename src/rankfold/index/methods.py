@@ -1,0 +1,86 @@
+"""Rankers by name, fitted to an index when they are asked for."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Any
+
+from rankfold.check import InputError
+from rankfold.neighbors import LivingEngine
+from rankfold.rankers import RANKERS, AdaptiveGraph, Ranker
+from rankfold.storage import Version
+
+MOST_FITTED = 4
+"""Rankers that are kept; those asked for longest ago are dropped."""
+
+OF_THE_INDEX = ("metric",)
+"""Parameters that an index decides for all methods."""
+
+
+class Methods:
+    """Fitted rankers, kept until the index changes."""
+
+    def __init__(self) -> None:
+        self._version: Version | None = None
+        self._fitted: OrderedDict[str, Ranker] = OrderedDict()
+
+    def fitted(
+        self,
+        method: str,
+        parameters: dict[str, Any],
+        engine: LivingEngine,
+        n_neighbors: int,
+        version: Version,
+    ) -> Ranker:
+        """Return a ranker for a state of the engine.
+
+        Parameters
+        ----------
+        method : str
+            A name of RANKERS.
+        parameters : dict
+            Its parameters; those left out have their defaults.
+        engine : LivingEngine
+        n_neighbors : int
+            Neighbours in the graph, where the parameters do not say otherwise.
+        version : Version
+            Of the engine.
+        """
+        if version != self._version:
+            self._fitted.clear()
+            self._version = version
+        key = f"{method} {sorted(parameters.items())!r}"
+        if key not in self._fitted:
+            most = max(1, engine.n_alive - 2)
+            ranker = make_ranker(method, parameters, engine.metric, min(n_neighbors, most))
+            self._fitted[key] = ranker.fit(engine)
+            if len(self._fitted) > MOST_FITTED:
+                self._fitted.popitem(last=False)
+        self._fitted.move_to_end(key)
+        return self._fitted[key]
+
+
+def make_ranker(method: str, parameters: dict[str, Any], metric: str, n_neighbors: int) -> Ranker:
+    """Return a ranker by its name.
+
+    Examples
+    --------
+    >>> make_ranker("ran", {"smoothness": 3.0}, "euclidean", 7)
+    RAN(n_neighbors=7, smoothness=3.0)
+    """
+    if method not in RANKERS:
+        raise InputError(f"method is {method!r}; choose from {', '.join(RANKERS)}.")
+    known = [name for name in RANKERS[method]().get_params(deep=False) if name not in OF_THE_INDEX]
+    unknown = [name for name in parameters if name not in known]
+    if unknown:
+        raise InputError(
+            f"method {method!r} has no parameter {unknown[0]!r} here; it has "
+            f"{', '.join(known) or 'none'}."
+        )
+    settings = dict(parameters)
+    if "n_neighbors" in known:
+        settings.setdefault("n_neighbors", n_neighbors)
+    if "graph" in known:
+        settings.setdefault("graph", AdaptiveGraph(n_neighbors))
+    ranker: Ranker = RANKERS[method](metric=metric, **settings)
+    return ranker

@@ -1,0 +1,147 @@
+"""Answers of an index, in the words of the user."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rankfold.explaining import Explanation, draw_explanation
+from rankfold.index.asked import Asked
+from rankfold.types import FloatArray, Ranking
+
+if TYPE_CHECKING:
+    from rankfold.index.index import Index
+
+
+@dataclass(frozen=True, eq=False)
+class Results:
+    """The answer to a query, best first.
+
+    Parameters
+    ----------
+    ids : list of str and int
+    payload : dict of str to list
+        Columns, a value for each id.
+    ranking : Ranking
+        Scores with their error bound; its ``ids`` are the slots of the points.
+    asked : Asked
+        The query.
+    """
+
+    ids: list[Any]
+    payload: dict[str, list[Any]]
+    ranking: Ranking
+    asked: Asked
+    index: Index
+
+    @property
+    def scores(self) -> FloatArray:
+        """Scores of ``ids``; 0 for points that the graph does not connect to the query."""
+        return self.ranking.scores
+
+    def refine(self, right: Any = (), wrong: Any = ()) -> Results:
+        """Ask again after marking some results as right, or as wrong.
+
+        Right ones become examples of the query, wrong ones negative examples.
+
+        Parameters
+        ----------
+        right, wrong : id or list of ids
+        """
+        asked = self.asked
+        new, against = as_list(right), as_list(wrong)
+        weights = asked.weights
+        if weights is not None:
+            n_ids = len(asked.ids)
+            weights = [*weights[:n_ids], *[max(weights)] * len(new), *weights[n_ids:]]
+        kept = [one for one in asked.negative if one not in new]
+        again = replace(
+            asked,
+            ids=[*asked.ids, *new],
+            weights=weights,
+            negative=[*kept, *against],
+            offset=0,
+        )
+        return self.index.ask(again)
+
+    def explain(self, point: Any) -> Reason:
+        """Explain why a point has its place; any point of the index but those of the query."""
+        return self.index.reason(self.asked, point)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a row for every result: rank, id, score and payload."""
+        first = self.asked.offset + 1
+        return [
+            {
+                "rank": first + place,
+                "id": name,
+                "score": float(self.scores[place]),
+                "payload": {column: values[place] for column, values in self.payload.items()},
+            }
+            for place, name in enumerate(self.ids)
+        ]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.ids)
+
+    def __repr__(self) -> str:
+        pairs = zip(self.ids[:5], self.scores[:5], strict=True)
+        best = ", ".join(f"{name!r}: {score:.3g}" for name, score in pairs)
+        more = ", ..." if len(self) > 5 else ""
+        return f"Results({len(self)} points, {{{best}{more}}})"
+
+
+@dataclass(frozen=True, eq=False)
+class Reason:
+    """Why a point has its place, with the ids of an index.
+
+    Parameters
+    ----------
+    explanation : Explanation
+    names : dict of int to id
+        Ids of the slots that it speaks of.
+    """
+
+    explanation: Explanation
+    names: dict[int, Any]
+
+    def to_text(self, width: int = 78) -> str:
+        """Return it in words."""
+        return self.explanation.to_text(self.names, width)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON can hold it, with ids in the place of row numbers."""
+        found = self.explanation.to_dict()
+        found["point"] = self._name(found["point"])
+        for example in found["examples"]:
+            example["point"] = self._name(example["point"])
+        if found["path"] is not None:
+            for step in found["path"]["steps"]:
+                step["start"], step["end"] = self._name(step["start"]), self._name(step["end"])
+        return found
+
+    def draw(self, path: str | Path) -> None:
+        """Draw it as a PNG."""
+        draw_explanation(self.explanation, Path(path), names=self.names)
+
+    def _name(self, slot: int | None) -> Any:
+        return None if slot is None else self.names[slot]
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+
+def as_list(value: Any) -> list[Any]:
+    """Return one id or several as a list."""
+    if value is None:
+        return []
+    if isinstance(value, str) or (
+        not isinstance(value, Sequence) and not hasattr(value, "__iter__")
+    ):
+        return [value]
+    return list(value)

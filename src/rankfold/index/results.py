@@ -140,8 +140,4 @@ def as_list(value: Any) -> list[Any]:
     """Return one id or several as a list."""
     if value is None:
         return []
-    if isinstance(value, str) or (
-        not isinstance(value, Sequence) and not hasattr(value, "__iter__")
-    ):
-        return [value]
-    return list(value)
+    return list(value) if isinstance(value, Iterable) and not isinstance(value, str) else [value]

@@ -309,7 +309,7 @@ def test_what_cannot_be_done_changes_nothing(act, message, make):
 
 @pytest.mark.parametrize("make", [ExactEngine, FaissEngine])
 def test_an_error_in_the_middle_changes_nothing(make, monkeypatch):
-    from rankfold.neighbors import living
+    from rankfold.neighbors import planning
 
     X = np.random.default_rng(0).normal(size=(50, 3))
     engine = LivingEngine.build(X, "euclidean", 5, engine=make(X))
@@ -318,7 +318,7 @@ def test_an_error_in_the_middle_changes_nothing(make, monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(living, "inserted", interrupted)
+    monkeypatch.setattr(planning, "inserted", interrupted)
     with pytest.raises(KeyboardInterrupt):
         engine.update([3], np.zeros((1, 3)))
     same_state(engine, before)

@@ -11,19 +11,18 @@ from rankfold.check import InputError, check_choice, check_count, check_ids
 from rankfold.neighbors.approximate import FaissEngine
 from rankfold.neighbors.change import Change
 from rankfold.neighbors.choice import EXACT_LIMIT, choose_engine
-from rankfold.neighbors.entering import measured_entering, sought_entering
 from rankfold.neighbors.exact import ExactEngine
 from rankfold.neighbors.exact_points import ExactPoints
 from rankfold.neighbors.faiss_points import FaissPoints
 from rankfold.neighbors.measure import pair_sq_distances
-from rankfold.neighbors.repair import Patch, inserted, lengths, without
+from rankfold.neighbors.planning import Planning, Points
+from rankfold.neighbors.repair import Patch
 from rankfold.neighbors.stored import StoredLists
-from rankfold.types import NOBODY, BoolArray, FloatArray, IntArray, Neighbors, Query
+from rankfold.types import BoolArray, FloatArray, IntArray, Neighbors, Query
 
 SLACK = 0.5
 """Lists are stored this much longer than they are served, so that they can lose entries."""
 
-Points = ExactPoints | FaissPoints
 KINDS: dict[str, type[Points]] = {"exact": ExactPoints, "faiss": FaissPoints}
 
 
@@ -224,56 +223,9 @@ class LivingEngine:
 
     def _changed(self, removed: IntArray, added: FloatArray) -> Change:
         """Find out what changes while nothing does, then let it happen."""
-        self._points.bury(removed)
-        try:
-            patch = self._shortened(removed)
-            if len(added):
-                patch = self._lengthened(patch, added)
-        finally:
-            self._points.revive(removed)
-        lists = self._stored.shaped(patch.lists)
-        change = Change(added, removed, patch.rows, lists.indices, lists.sq_distances)
+        change = Planning(self._points, self._stored, self.width).change(removed, added)
         self.apply(change)
         return change
-
-    def _shortened(self, removed: IntArray) -> Patch:
-        """Take removed points out of the lists of others."""
-        if not len(removed):
-            return Patch(removed, self._stored.nothing(0))
-        rows = np.unique(self._stored.reverse.sources(removed))
-        rows = rows[self.alive[rows]]
-        before = self._stored.take(rows)
-        after = without(before, self.alive)
-        lost = lengths(after) < lengths(before)
-        rows, after = rows[lost], after.take(np.flatnonzero(lost))
-        short = lengths(after) < min(self.width, self.n_alive - 1)
-        if short.any():
-            found = self._points.rows(rows[short], self._stored.width)
-            after.indices[short], after.sq_distances[short] = found.indices, found.sq_distances
-        return Patch(rows, after)
-
-    def _lengthened(self, patch: Patch, added: FloatArray) -> Patch:
-        """Search the lists of new points, and put them into those of others."""
-        first, width, own = self.n_points, self._stored.width, np.arange(len(added))
-
-        def reaches(rows: IntArray) -> FloatArray:
-            return self._stored.reaches(rows, patch, self.n_alive - 1)
-
-        old = self._points.find(added, width)
-        if isinstance(self._points, ExactPoints):
-            live = np.flatnonzero(self.alive)
-            entering = measured_entering(self._points.measured(added), reaches, live, first)
-        else:
-            around = (self.points, added, old.indices, reaches, self._stored.reverse)
-            entering = sought_entering(*around, self.alive)
-        fresh = old
-        if len(added) > 1:
-            new = self._points.among(added, width)
-            named = np.where(new.indices == NOBODY, NOBODY, new.indices + first)
-            fresh = Neighbors.merge([old, Neighbors(named, new.sq_distances)], width)
-        rows, places = np.unique(entering.lists, return_inverse=True)
-        entered = Patch(rows, inserted(self._stored.present(rows, patch), places, entering))
-        return patch.joined(entered).joined(Patch(first + own, self._stored.shaped(fresh)))
 
 
 def _stored_width(width: int) -> int:

@@ -352,9 +352,7 @@ class Index:
         keeper = self._keeper
         with keeper.current() as engine:
             n_neighbors = int(keeper.store.settings["n_neighbors"])
-            return self._methods.fitted(
-                asked.method, asked.parameters, engine, n_neighbors, keeper.version
-            )
+            return self._methods.fitted(asked.method, asked.parameters, engine, n_neighbors, keeper)
 
     def _next_ids(self, n_ids: int) -> list[Any]:
         store = self._keeper.store

@@ -6,8 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
+
 from rankfold.neighbors import Change, LivingEngine
 from rankfold.storage import Store, Version
+from rankfold.types import IntArray
 
 FEW_PENDING, POINTS_PER_PENDING = 100, 1000
 """Changes that may wait before they are merged: so many, and one more for so many points."""
@@ -27,6 +30,7 @@ class Keeper:
         self.store = store
         self.version = NOWHERE
         self._engine: LivingEngine
+        self._changed: list[tuple[int, IntArray]] = []
 
     @contextmanager
     def current(self) -> Iterator[LivingEngine]:
@@ -39,11 +43,23 @@ class Keeper:
     def _follow(self, version: Version) -> None:
         known, self.version = self.version, NOWHERE  # until all is done, nothing is known
         if version.generation != known.generation:
-            known = NOWHERE
+            known, self._changed = NOWHERE, []
             self._engine = LivingEngine.restore(self.store.arrays, self.store.settings["engine"])
-        for _, arrays in self.store.changes(known.sequence):
-            self._engine.apply(Change.of(arrays))
+        for sequence, arrays in self.store.changes(known.sequence):
+            change = Change.of(arrays)
+            self._engine.apply(change)
+            self._remember(sequence, change)
         self.version = version
+
+    def _remember(self, sequence: int, change: Change) -> None:
+        self._changed.append((sequence, np.union1d(change.rows, change.removed)))
+
+    def changed_since(self, version: Version) -> IntArray | None:
+        """Return the rows that have changed since a version; None where all may have."""
+        if version.generation != self.version.generation:
+            return None
+        rows = [rows for sequence, rows in self._changed if sequence > version.sequence]
+        return np.unique(np.concatenate(rows)) if rows else np.empty(0, dtype=np.intp)
 
     def change(
         self,
@@ -71,6 +87,7 @@ class Keeper:
             ids=ids,
             payload=payload,
         )
+        self._remember(sequence, change)
         self.version = Version(generation, sequence)
         if self.store.n_pending > FEW_PENDING + engine.n_points / POINTS_PER_PENDING:
             self.merge()

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from rankfold.graph import symmetrize
 from rankfold.neighbors import Engine
@@ -37,16 +38,23 @@ class LocalGraph:
         The first graph.
     alternation : Alternation
         How graph and scores are learned from there.
+    followed : sparse array, optional
+        The first graph as `followed` gives it; made from the lists by default.
     """
 
     def __init__(
-        self, engine: Engine, neighbors: Neighbors, first: ClosedForm, alternation: Alternation
+        self,
+        engine: Engine,
+        neighbors: Neighbors,
+        first: ClosedForm,
+        alternation: Alternation,
+        followed: sparse.csr_array | None = None,
     ) -> None:
         self.engine, self.neighbors, self.alternation = engine, neighbors, alternation
         step, n_points = alternation.step, engine.n_points
         ones = np.ones(n_points)
-        weights = first.symmetric()
-        coupling = 2 * step.smoothness
+        weights = first.symmetric() if followed is None else followed
+        coupling = 1.0 if followed is not None else 2 * step.smoothness
         if alternation.max_iter == 1:  # nothing else needs the weights as they are
             weights.data *= coupling
             coupling = 1.0
@@ -57,6 +65,17 @@ class LocalGraph:
             if step.gamma == "shared":
                 self.later = self._at_scores_zero()
             self._idle: list[FloatArray] = []
+
+    def followed(self, before: ClosedForm, after: ClosedForm, rows: IntArray) -> sparse.csr_array:
+        """Return ``2 lambda W`` after some rows of the lists have changed; for one alternation."""
+        from rankfold.relinking import relink  # compiled code, read when it is used
+
+        system, factor = self.system.system, 2 * self.alternation.step.smoothness
+        graph = sparse.csr_array(
+            (system.spread, system.indices, system.indptr), shape=2 * (self.system.n_points,)
+        )
+        lists = (before.indices, before.weights), (after.indices, after.weights)
+        return relink(graph, *lists, rows, factor)
 
     def rank(
         self, queries: Sequence[Query], unseen: Sequence[Neighbors], top: int, include_query: bool

@@ -76,20 +76,29 @@ def best_guess(system, work, point):  # type: ignore[no-untyped-def]
 def extract(system, work, stand, top, points, scores):  # type: ignore[no-untyped-def]
     """Write the best points and their scores, ties by index; return how many there are.
 
-    The known part of an error is within the level, so only scores near the end of the top or
-    above can be in it; once it is certain, only its members.
+    Once the top is certain these are its members. Until then, twice as many as are asked for are
+    taken by a quicker guess, to choose from.
     """
-    value, marks, touched, scale = work.value, work.marks, work.touched, system.scale
-    least = stand.last
-    if stand.state != CERTIFIED:
-        least = max(0.0, least - 2 * system.largest_scale * stand.level)
-    candidates = work.queue
+    residual, value, inverse = work.residual, work.value, work.inverse
+    marks, touched, scale = work.marks, work.touched, system.scale
+    certain = stand.state == CERTIFIED
+    least = stand.last if certain else max(0.0, stand.last - 2 * system.largest_scale * stand.level)
+    candidates, guesses = work.queue, work.compact[6]
     n_candidates = 0
     for a in range(stand.n_touched):
         point = at(touched[a])
         if scale[point] * value[point] >= least and not marks[point] & (CLAMPED | LEFT_OUT):
             candidates[n_candidates] = point
+            guesses[n_candidates] = scale[point] * (value[point] + residual[point] * inverse[point])
             n_candidates += 1
+    if not certain and n_candidates > 2 * top:
+        place = n_candidates - 2 * top
+        lowest = np.partition(guesses[:n_candidates], place)[place]
+        n_candidates = 0
+        for a in range(place + 2 * top):
+            if guesses[a] >= lowest:
+                candidates[n_candidates] = candidates[a]
+                n_candidates += 1
     chosen = np.sort(candidates[:n_candidates])
     keys = np.empty(n_candidates)
     for a in range(n_candidates):

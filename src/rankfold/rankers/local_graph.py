@@ -22,7 +22,7 @@ from rankfold.rankers.reached import (
     rank_reached,
     with_those_below,
 )
-from rankfold.rankers.region import Base, LocalScores
+from rankfold.rankers.region import Base, LocalScores, ending_at
 from rankfold.solvers import LocalSystem, Reached, Start
 from rankfold.types import NOBODY, FloatArray, IntArray, Neighbors, Query, Ranking, Trace
 
@@ -61,7 +61,8 @@ class LocalGraph:
         self.system = LocalSystem(weights, coupling, margin=ones, scale=ones)
         if alternation.max_iter > 1:
             squares = float(np.sum(first.weights.astype(np.float64) ** 2))
-            self.first = self.later = Base(weights, first.cost / step.unit, squares)
+            ending = ending_at(neighbors, step.n_neighbors)
+            self.first = self.later = Base(weights, first.cost / step.unit, squares, ending)
             if step.gamma == "shared":
                 self.later = self._at_scores_zero()
             self._idle: list[FloatArray] = []
@@ -143,7 +144,7 @@ class LocalGraph:
         n_points = self.engine.n_points
         graph = self.alternation.step(lists, np.zeros(n_points), np.arange(n_points))
         squares = float(np.sum(graph.affinity.data**2))
-        return Base(symmetrize(graph.affinity), graph.cost, squares)
+        return Base(symmetrize(graph.affinity), graph.cost, squares, self.first.ending)
 
     def _alternate(
         self, query: Query, unseen: Neighbors, reached: Reached, top: int

@@ -1,0 +1,162 @@
+"""``rankfold query``: ask an index."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rankfold.cli.answers import Answer, write_csv, write_json, write_table
+from rankfold.cli.errors import Command
+from rankfold.cli.ids import find_ids
+from rankfold.cli.index import NAME, images_of
+from rankfold.cli.options import setting
+
+if TYPE_CHECKING:
+    from rankfold.index import Index, Reason, Results
+
+FORMATS = {"table": write_table, "json": write_json, "csv": write_csv}
+
+
+@click.command(cls=Command)
+@NAME
+@click.option("--id", "ids", multiple=True, metavar="ID", help="A point to rank by.")
+@click.option(
+    "--vector",
+    "vectors",
+    multiple=True,
+    metavar="FILE",
+    help="Vectors to rank by: a file or picture; - reads numbers from standard input.",
+)
+@click.option("--weight", "weights", multiple=True, type=float, help="Of each example, ids first.")
+@click.option("--not", "negative", multiple=True, metavar="ID", help="A point unlike the results.")
+@click.option(
+    "--not-vector", "negative_vectors", multiple=True, metavar="FILE", help="Vectors unlike them."
+)
+@click.option("--where", metavar="CONDITION", help="On payload, such as 'price < 10 and not sold'.")
+@click.option("--top", type=int, default=10, show_default=True, help="How many results.")
+@click.option("--offset", type=int, default=0, show_default=True, help="Results to skip before.")
+@click.option(
+    "--diversity",
+    type=float,
+    default=0.0,
+    show_default=True,
+    help="From 0, as ranked, to 1, as unlike each other as can be.",
+)
+@click.option("--method", default="ran", show_default=True, help="How to rank.")
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    type=setting,
+    metavar="NAME=VALUE",
+    help="A parameter of the method.",
+)
+@click.option("--include-query", is_flag=True, help="Let the query's own points be results.")
+@click.option("--explain", is_flag=True, help="Say of every result why it is here.")
+@click.option("--explain-id", metavar="ID", help="Say of this point why it is where it is.")
+@click.option(
+    "--picture",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Draw why the point of --explain-id, else the first result, is here (.png).",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice([*FORMATS]),
+    default="table",
+    show_default=True,
+    help="How the results are written to standard output.",
+)
+def query(
+    name: Path,
+    ids: tuple[str, ...],
+    vectors: tuple[str, ...],
+    negative: tuple[str, ...],
+    negative_vectors: tuple[str, ...],
+    weights: tuple[float, ...],
+    settings: tuple[tuple[str, Any], ...],
+    explain: bool,
+    explain_id: str | None,
+    picture: Path | None,
+    form: str,
+    **asked: Any,
+) -> None:
+    """Rank the points of an index by their likeness to a query.
+
+    The examples of one query are given by --id and --vector, each as often as needed; what is
+    not looked for, by --not and --not-vector.
+    """
+    if not ids and not vectors:
+        raise click.UsageError("Give a point with --id, or vectors with --vector.")
+    if form == "csv" and (explain or explain_id):
+        raise click.UsageError("csv has no place for explanations; take table or json.")
+    if picture is not None:
+        check_picture(picture)
+    from rankfold.index import Index
+
+    with Index.open(name) as index:
+        results = index.query(
+            find_ids(index, ids),
+            read_all(index, vectors),
+            weights or None,
+            negative=find_ids(index, negative),
+            negative_vectors=read_all(index, negative_vectors),
+            **asked,
+            **dict(settings),
+        )
+        reasons = [reason_of(results, point) for point in results] if explain else None
+        extra = results.explain(find_ids(index, [explain_id])[0]) if explain_id else None
+        if picture is not None:
+            draw(results, extra, picture)
+        click.echo(FORMATS[form](Answer(results, reasons, extra)), nl=False)
+
+
+def check_picture(path: Path) -> None:
+    """Require that a picture can be drawn before any work is done for it."""
+    from rankfold.check import InputError
+    from rankfold.drawing import require_matplotlib
+    from rankfold.files import check_folder
+
+    require_matplotlib()
+    if path.suffix.lower() != ".png":
+        raise InputError(f"{str(path)!r} ends in {path.suffix!r}, but pictures are .png files.")
+    if not path.absolute().parent.is_dir():
+        raise InputError(f"the folder {str(path.parent)!r} does not exist; make it first.")
+    check_folder(path.parent)
+
+
+def read_all(index: Index, files: tuple[str, ...]) -> Any:
+    """Read the vectors of a query from all files, as the index reads them."""
+    if not files:
+        return None
+    import numpy as np
+
+    from rankfold.check import check_matrix
+    from rankfold.inputs import read_vectors
+
+    n_features = index.info()["features"]
+    return np.concatenate(
+        [
+            check_matrix(read_vectors(file, **images_of(index, Path(file))), file, n_features)
+            for file in files
+        ]
+    )
+
+
+def reason_of(results: Results, point: Any) -> Reason | None:
+    """Explain a result; an example of the query has no place to explain."""
+    return None if point in results.asked.ids else results.explain(point)
+
+
+def draw(results: Results, chosen: Reason | None, path: Path) -> None:
+    """Draw why a point is here: the chosen one, else the first result that can be explained."""
+    from rankfold.check import InputError
+
+    best = next((point for point in results if point not in results.asked.ids), None)
+    if chosen is None and best is None:
+        raise InputError("there is no result to draw; ask for more, or for another condition.")
+    reason = chosen or results.explain(best)
+    reason.draw(path)
+    click.echo(f"Picture: {path}", err=True)

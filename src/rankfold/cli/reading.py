@@ -1,0 +1,90 @@
+"""Options that say how points are read from a file, and the reading."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rankfold.cli.ids import read_new_ids
+from rankfold.cli.options import words
+
+if TYPE_CHECKING:
+    from rankfold.inputs import Points
+
+OPTIONS = [
+    click.option("--id-column", metavar="NAME", help="Column of the ids; else 'id'."),
+    click.option(
+        "--vector-columns",
+        type=words,
+        metavar="NAMES",
+        help="Columns of the vector, parted by commas; else those that look like one.",
+    ),
+    click.option(
+        "--payload-columns",
+        type=words,
+        metavar="NAMES",
+        help="Columns to keep as payload; else all others. '' keeps none.",
+    ),
+    click.option(
+        "--payload",
+        type=click.Path(path_type=Path),
+        help="A table (.csv, .tsv, .parquet) of payload, a row for each point.",
+    ),
+    click.option("--ids", metavar="FILE", help="A file of ids, one per line; - reads them."),
+    click.option("--dataset", metavar="NAME", help="Data set of an HDF5 file; else 'train'."),
+    click.option(
+        "--header/--no-header",
+        default=None,
+        help="Whether a table of text begins with names; else it is guessed.",
+    ),
+]
+
+
+def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that ``read`` takes."""
+    for option in reversed(OPTIONS):
+        command = option(command)
+    return command
+
+
+def read(path: Path, *, ids: str | None, payload: Path | None, **options: Any) -> Points:
+    """Read points, with ids and payload from files of their own where there are some.
+
+    Parameters
+    ----------
+    path : Path
+    ids : str or None
+        A file of ids, or "-"; they replace those of ``path``.
+    payload : Path or None
+        A file of columns beside those of ``path``.
+    **options
+        Of `rankfold.inputs.read_points`.
+    """
+    import sys
+
+    from rankfold.check import InputError
+    from rankfold.inputs import as_columns, read_points
+
+    points = read_points(path, progress=sys.stderr.isatty(), **options)
+    if ids is not None:
+        names = read_new_ids(ids)
+        if len(names) != len(points):
+            raise InputError(
+                f"{str(path)!r} has {len(points)} points, but {ids!r} has {len(names)} ids; "
+                "give one for each, in the same order."
+            )
+        points = replace(points, ids=names)
+    if payload is not None:
+        columns, own = as_columns(payload, len(points)), points.payload or {}
+        twice = [name for name in columns if name in own]
+        if twice:
+            raise InputError(
+                f"both {str(path)!r} and {str(payload)!r} have a column {twice[0]!r}; leave one "
+                "out, for example with --payload-columns."
+            )
+        points = replace(points, payload={**own, **columns})
+    return points

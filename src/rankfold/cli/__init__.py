@@ -17,7 +17,7 @@ from rankfold.cli.reproduce import reproduce
 EXIT_STATUS = """\b
 Exit status:
   0    all went well
-  1    something could not be done; one line on standard error says what
+  1    something could not be done; standard error says what and why
   2    the command line itself was wrong
   130  ended by Ctrl-C; no file is left half-written
 """

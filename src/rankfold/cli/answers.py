@@ -62,7 +62,7 @@ def write_table(answer: Answer) -> str:
     """Return a table as wide as the terminal, then explanations."""
     width = terminal_width()
     columns = answer.columns()
-    columns["score"] = [f"{score:.4g}" for score in columns["score"]]
+    columns["score"] = [f"{score:#.4g}" for score in columns["score"]]
     shown, left_out = columns_that_fit(columns, len(OWN_COLUMNS), width)
     numbers = [
         name == "score" or all(type(value) in (int, float, type(None)) for value in columns[name])
@@ -71,12 +71,10 @@ def write_table(answer: Answer) -> str:
     if left_out:
         names = ", ".join(map(printable, left_out))
         click.echo(f"Columns without room: {names}. The formats json and csv have all.", err=True)
-    if not answer.results.ranking.solution.converged:
-        click.echo("Warning: the solver stopped early; see the bound with --format json.", err=True)
     parts = [aligned(shown, numbers)]
     for reason in answer.explained():
         lines = reason.to_text(max(NARROWEST, width)).splitlines()
-        parts.append("\n".join(_keep_indent(line) for line in lines))
+        parts.append("\n".join(printable(line) for line in lines))
     return "\n\n".join(parts) + "\n"
 
 
@@ -135,7 +133,3 @@ def _finite(value: Any) -> Any:
     if hasattr(value, "item"):
         value = value.item()
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _keep_indent(line: str) -> str:
-    return "".join(sign if sign.isprintable() else " " for sign in line)

@@ -33,7 +33,7 @@ def other_reading(name: Id) -> Id | None:
 
 
 def find_ids(index: Index, names: Iterable[Id]) -> list[Id]:
-    """Return ids that are in the index, each once.
+    """Return ids as the index knows them.
 
     An id is taken as it stands if a point has it: text from a command line as text. Else it
     is read the other way, 7 for the text "7" and the text for the number, if a point has that.
@@ -43,7 +43,7 @@ def find_ids(index: Index, names: Iterable[Id]) -> list[Id]:
     index : Index
     names : ids, as they were typed or read
     """
-    return list(dict.fromkeys(_find(index, name) for name in names))
+    return [_find(index, name) for name in names]
 
 
 def _find(index: Index, name: Id) -> Id:

@@ -11,8 +11,9 @@ import click
 
 from rankfold.cli.errors import Command, interruptible
 from rankfold.cli.ids import find_ids
+from rankfold.cli.images import images_of, source_of
 from rankfold.cli.options import count_or_auto, size
-from rankfold.cli.reading import read, reading_options
+from rankfold.cli.reading import check_width, read, reading_options
 from rankfold.cli.tables import counted, pairs
 
 NAME = click.argument("name", type=click.Path(path_type=Path))
@@ -59,7 +60,7 @@ def index() -> None:
 )
 @click.option(
     "--recall",
-    type=float,
+    type=click.FloatRange(0, 1, min_open=True),
     default=0.99,
     show_default=True,
     help="Share of true neighbours that the lists of many points must hold.",
@@ -112,8 +113,8 @@ def add(name: Path, file: Path, **options: Any) -> None:
 
     with interruptible(STOPPED):
         with Index.open(name) as there:
-            image_options = images_of(there, file)
-        points = read(file, **options, **image_options)
+            points = read(file, **options, **images_of(there, file))
+            check_width(points.vectors, str(file), there)
         with Index.open(name, write=True) as changed:
             changed.add(points.vectors, points.ids, points.payload)
             click.echo(f"{name}: added {counted(len(points), 'point')}, now {len(changed)}")
@@ -133,8 +134,8 @@ def update(name: Path, file: Path, **options: Any) -> None:
 
     with interruptible(STOPPED):
         with Index.open(name) as there:
-            image_options = images_of(there, file)
-        points = read(file, **options, **image_options)
+            points = read(file, **options, **images_of(there, file))
+            check_width(points.vectors, str(file), there)
         if points.ids is None:
             raise InputError(f"{str(file)!r} has no ids; name them with --id-column or --ids.")
         with Index.open(name, write=True) as changed:
@@ -159,7 +160,7 @@ def remove(name: Path, names: tuple[str, ...], ids: str | None) -> None:
     with interruptible(STOPPED):
         typed = read_ids(ids) if ids else names
         with Index.open(name, write=True) as changed:
-            gone = find_ids(changed, typed)
+            gone = list(dict.fromkeys(find_ids(changed, typed)))
             changed.remove(gone)
             click.echo(f"{name}: removed {counted(len(gone), 'point')}, now {len(changed)}")
 
@@ -219,31 +220,6 @@ def check_place(folder: Path, replace: bool) -> None:
     else:
         check_absent(folder)
     check_folder(folder)
-
-
-def source_of(file: Path, size: Any, colour: bool | None, **_: Any) -> dict[str, Any]:
-    """Return what an index of images must know to read another one."""
-    from rankfold.inputs.images import SIZE
-
-    if not file.is_dir():
-        return {}
-    return {"images": {"size": list(size or SIZE), "colour": bool(colour)}}
-
-
-def images_of(opened: Any, file: Path) -> dict[str, Any]:
-    """Return how images become vectors of an index; nothing for files that are none."""
-    from rankfold.check import InputError
-    from rankfold.inputs.images import SUFFIXES
-
-    if not file.is_dir() and file.suffix.lower() not in SUFFIXES:
-        return {}
-    known = opened.info()["source"].get("images")
-    if known is None:
-        raise InputError(
-            f"{str(file)!r} is an image or a folder, but the index was not built from images and "
-            "cannot tell how they become vectors; give vectors."
-        )
-    return {"size": tuple(known["size"]), "colour": known["colour"]}
 
 
 def summary(known: dict[str, Any]) -> str:

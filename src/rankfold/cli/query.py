@@ -10,8 +10,10 @@ import click
 from rankfold.cli.answers import Answer, write_csv, write_json, write_table
 from rankfold.cli.errors import Command
 from rankfold.cli.ids import find_ids
-from rankfold.cli.index import NAME, images_of
+from rankfold.cli.images import images_of
+from rankfold.cli.index import NAME
 from rankfold.cli.options import setting
+from rankfold.cli.reading import check_width
 
 if TYPE_CHECKING:
     from rankfold.index import Index, Reason, Results
@@ -90,24 +92,29 @@ def query(
     """
     if not ids and not vectors:
         raise click.UsageError("Give a point with --id, or vectors with --vector.")
-    if form == "csv" and (explain or explain_id):
+    if form == "csv" and (explain or explain_id is not None):
         raise click.UsageError("csv has no place for explanations; take table or json.")
     if picture is not None:
         check_picture(picture)
     from rankfold.index import Index
 
     with Index.open(name) as index:
+        wanted, unwanted = find_ids(index, ids), find_ids(index, negative)
+        check_once([*wanted, *unwanted])
         results = index.query(
-            find_ids(index, ids),
+            wanted,
             read_all(index, vectors),
             weights or None,
-            negative=find_ids(index, negative),
+            negative=unwanted,
             negative_vectors=read_all(index, negative_vectors),
             **asked,
             **dict(settings),
         )
-        reasons = [reason_of(results, point) for point in results] if explain else None
-        extra = results.explain(find_ids(index, [explain_id])[0]) if explain_id else None
+        reasons = extra = None
+        if explain:
+            reasons = [None if is_example(results, p) else results.explain(p) for p in results]
+        if explain_id is not None:
+            extra = explain_point(results, *find_ids(index, [explain_id]))
         if picture is not None:
             draw(results, extra, picture)
         click.echo(FORMATS[form](Answer(results, reasons, extra)), nl=False)
@@ -127,34 +134,53 @@ def check_picture(path: Path) -> None:
     check_folder(path.parent)
 
 
+def check_once(points: list[str | int]) -> None:
+    """Require that a query names no point twice."""
+    from rankfold.check import InputError
+
+    twice = [point for place, point in enumerate(points) if point in points[:place]]
+    if twice:
+        raise InputError(
+            f"the query names {twice[0]!r} more than once; to make it count more, give it a "
+            "larger --weight."
+        )
+
+
 def read_all(index: Index, files: tuple[str, ...]) -> Any:
     """Read the vectors of a query from all files, as the index reads them."""
     if not files:
         return None
     import numpy as np
 
-    from rankfold.check import check_matrix
     from rankfold.inputs import read_vectors
 
-    n_features = index.info()["features"]
-    return np.concatenate(
-        [
-            check_matrix(read_vectors(file, **images_of(index, Path(file))), file, n_features)
-            for file in files
-        ]
-    )
+    found = []
+    for file in files:
+        vectors = read_vectors(file, **images_of(index, Path(file)))
+        check_width(vectors, file, index)
+        found.append(vectors)
+    return np.concatenate(found)
 
 
-def reason_of(results: Results, point: Any) -> Reason | None:
-    """Explain a result; an example of the query has no place to explain."""
-    return None if point in results.asked.ids else results.explain(point)
+def explain_point(results: Results, point: Any) -> Reason:
+    """Explain a point that was asked about."""
+    from rankfold.check import InputError
+
+    if is_example(results, point):
+        raise InputError(f"{point!r} is an example of the query, which has no place to explain.")
+    return results.explain(point)
+
+
+def is_example(results: Results, point: Any) -> bool:
+    """Tell whether a point was named in the query."""
+    return point in results.asked.ids or point in results.asked.negative
 
 
 def draw(results: Results, chosen: Reason | None, path: Path) -> None:
     """Draw why a point is here: the chosen one, else the first result that can be explained."""
     from rankfold.check import InputError
 
-    best = next((point for point in results if point not in results.asked.ids), None)
+    best = next((point for point in results if not is_example(results, point)), None)
     if chosen is None and best is None:
         raise InputError("there is no result to draw; ask for more, or for another condition.")
     reason = chosen or results.explain(best)

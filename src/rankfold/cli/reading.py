@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -11,9 +12,12 @@ import click
 
 from rankfold.cli.ids import read_new_ids
 from rankfold.cli.options import words
+from rankfold.cli.tables import counted
 
 if TYPE_CHECKING:
+    from rankfold.index import Index
     from rankfold.inputs import Points
+    from rankfold.types import FloatArray
 
 OPTIONS = [
     click.option("--id-column", metavar="NAME", help="Column of the ids; else 'id'."),
@@ -64,8 +68,6 @@ def read(path: Path, *, ids: str | None, payload: Path | None, **options: Any) -
     **options
         Of `rankfold.inputs.read_points`.
     """
-    import sys
-
     from rankfold.check import InputError
     from rankfold.inputs import as_columns, read_points
 
@@ -88,3 +90,16 @@ def read(path: Path, *, ids: str | None, payload: Path | None, **options: Any) -
             )
         points = replace(points, payload={**own, **columns})
     return points
+
+
+def check_width(vectors: FloatArray, file: str, index: Index) -> None:
+    """Require vectors as wide as those of the index."""
+    from rankfold.check import InputError
+
+    width, n_features = vectors.shape[1], index.info()["features"]
+    if width != n_features:
+        name = "standard input" if file == "-" else repr(file)
+        raise InputError(
+            f"{name} has vectors of {counted(width, 'number')}, but those of the index have "
+            f"{n_features}; make them in the same way."
+        )

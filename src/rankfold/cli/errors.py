@@ -47,17 +47,23 @@ def interruptible(message: str = "Stopped before anything was done.") -> Iterato
 @contextmanager
 def clear_errors(command: click.Command | None = None) -> Iterator[None]:
     """Turn what users can mend into one line instead of a traceback."""
-    from rankfold.check import InputError, MissingExtraError
-
     try:
         yield
     except BrokenPipeError:
         raise
-    except (InputError, MissingExtraError, OSError) as error:
+    except Exception as error:
+        if not isinstance(error, _mendable()):
+            raise
         message = str(error)
         if command is not None:
             message = in_terms_of_options(message, command)
         raise click.ClickException(message) from error
+
+
+def _mendable() -> tuple[type[Exception], ...]:
+    """Return what users can mend; nothing is imported, since whoever raises it has done that."""
+    check = sys.modules.get("rankfold.check")
+    return (OSError,) if check is None else (OSError, check.InputError, check.MissingExtraError)
 
 
 def in_terms_of_options(message: str, command: click.Command) -> str:

@@ -185,3 +185,16 @@ def test_a_vector_of_another_width_names_its_source(ask):
         "Error: standard input has vectors of 3 numbers, but those of the index have 2; "
         "make them in the same way.\n"
     )
+
+
+def test_no_result_is_said_on_standard_error(ask):
+    result = ask("--id", "m5", "--where", "moon = 5")
+    assert result.stdout.splitlines() == ["rank  id  score  moon  note"]
+    assert result.stderr == "No results.\n"
+
+
+def test_output_that_cannot_hold_a_sign_is_an_error(call, shell, tmp_path):
+    Index.build(np.eye(4), payload={"name": ["東"] * 4}, path=tmp_path / "p").close()
+    result = shell("rankfold query p --id 1 --format csv", PYTHONIOENCODING="latin-1")
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr.startswith("Error: the output is in latin-1, which has no '\\u6771'")

@@ -71,6 +71,8 @@ def write_table(answer: Answer) -> str:
     if left_out:
         names = ", ".join(map(printable, left_out))
         click.echo(f"Columns without room: {names}. The formats json and csv have all.", err=True)
+    if not len(answer.results):
+        click.echo("No results.", err=True)
     parts = [aligned(shown, numbers)]
     for reason in answer.explained():
         lines = reason.to_text(max(NARROWEST, width)).splitlines()

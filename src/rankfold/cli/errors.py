@@ -51,6 +51,11 @@ def clear_errors(command: click.Command | None = None) -> Iterator[None]:
         yield
     except BrokenPipeError:
         raise
+    except UnicodeEncodeError as error:
+        sign = error.object[error.start]
+        raise click.ClickException(
+            f"the output is in {error.encoding}, which has no {sign!a}; set PYTHONIOENCODING=utf-8."
+        ) from error
     except Exception as error:
         if not isinstance(error, _mendable()):
             raise
@@ -74,7 +79,7 @@ def in_terms_of_options(message: str, command: click.Command) -> str:
     """
     for option in command.params:
         if isinstance(option, click.Option) and "_" in (option.name or ""):
-            name = rf"(?<![\w'\"./-]){option.name}(?![\w'\"./-]\w)"
+            name = rf"(?<![\w'\"./-]){option.name}(?!\w|['\"./-]\w)"
             message = re.sub(name, option.opts[0], message)
     return message
 

@@ -36,7 +36,8 @@ OPTIONS = [
     click.option(
         "--payload",
         type=click.Path(path_type=Path),
-        help="A table (.csv, .tsv, .parquet) of payload, a row for each point.",
+        help="A table (.csv, .tsv, .parquet) of payload: a row for each point, in the same order "
+        "or with a column id.",
     ),
     click.option("--ids", metavar="FILE", help="A file of ids, one per line; - reads them."),
     click.option("--dataset", metavar="NAME", help="Data set of an HDF5 file; else 'train'."),
@@ -69,7 +70,7 @@ def read(path: Path, *, ids: str | None, payload: Path | None, **options: Any) -
         Of `rankfold.inputs.read_points`.
     """
     from rankfold.check import InputError
-    from rankfold.inputs import as_columns, read_points
+    from rankfold.inputs import read_points
 
     points = read_points(path, progress=sys.stderr.isatty(), **options)
     if ids is not None:
@@ -80,16 +81,45 @@ def read(path: Path, *, ids: str | None, payload: Path | None, **options: Any) -
                 "give one for each, in the same order."
             )
         points = replace(points, ids=names)
-    if payload is not None:
-        columns, own = as_columns(payload, len(points)), points.payload or {}
-        twice = [name for name in columns if name in own]
-        if twice:
+    return points if payload is None else with_payload(points, path, payload)
+
+
+def with_payload(points: Points, path: Path, payload: Path) -> Points:
+    """Add the columns of a table; its rows are in the order of the points, or name their ids.
+
+    Parameters
+    ----------
+    points : Points
+        Where they have no ids, those of the table become theirs.
+    path : Path
+        The file of the points, for messages.
+    payload : Path
+    """
+    from rankfold.check import InputError
+    from rankfold.inputs import as_columns
+    from rankfold.inputs.plain import plain_ids
+
+    columns, own = as_columns(payload, len(points)), points.payload or {}
+    names = columns.pop("id", None)
+    if names is not None:
+        checked = plain_ids(names, len(points), repr(str(payload)))
+        points = replace(points, ids=points.ids or checked)
+        row_of = {name: row for row, name in enumerate(checked)}
+        missing = [name for name in points.ids or () if name not in row_of]
+        if missing:
             raise InputError(
-                f"both {str(path)!r} and {str(payload)!r} have a column {twice[0]!r}; leave one "
-                "out, for example with --payload-columns."
+                f"{str(payload)!r} has no row for the id {missing[0]!r} of {str(path)!r}; give "
+                "one for every point, or leave the column 'id' out where rows are in order."
             )
-        points = replace(points, payload={**own, **columns})
-    return points
+        rows = [row_of[name] for name in points.ids or ()]
+        columns = {name: [values[row] for row in rows] for name, values in columns.items()}
+    twice = [name for name in columns if name in own]
+    if twice:
+        raise InputError(
+            f"both {str(path)!r} and {str(payload)!r} have a column {twice[0]!r}; leave one "
+            "out, for example with --payload-columns."
+        )
+    return replace(points, payload={**own, **columns})
 
 
 def check_width(vectors: FloatArray, file: str, index: Index) -> None:

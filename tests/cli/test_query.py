@@ -7,7 +7,8 @@ from io import StringIO
 import numpy as np
 import pytest
 
-from rankfold import Index
+from rankfold import RANKERS, Index
+from rankfold.cli.query import METHODS
 
 
 @pytest.fixture
@@ -57,6 +58,15 @@ def test_json_is_the_answer_of_the_library(ask, index):
     asked = {"ids": ["m5", "m9"], "weights": [2.0, 1.0], "not": ["m50"], "where": "moon = 1"}
     assert asked.items() <= whole["query"].items()
     assert whole["query"]["parameters"] == {"smoothness": 3}
+
+
+def test_methods_are_those_of_the_library():
+    assert set(METHODS) == set(RANKERS)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_answers(ask, method):
+    assert len(ids_of(ask("--id", "m5", "--top", 3, "--method", method, "--format", "json"))) == 3
 
 
 def test_csv_has_every_column_and_every_digit(ask):
@@ -161,7 +171,7 @@ def test_warnings_are_one_line(ask, shell, index):
         (["--id", "m5", "--set", "smoothness"], 2, "such as smoothness=10"),
         (["--id", "m5", "--explain", "--format", "csv"], 2, "csv has no place for explanations"),
         (["--id", "m5", "--format", "xml"], 2, "'xml' is not one of"),
-        (["--id", "m5", "--method", "magic"], 1, "method is 'magic'; choose from euclidean"),
+        (["--id", "m5", "--method", "magic"], 2, "'magic' is not one of 'ran'"),
         (["--id", "m5", "--set", "speed=3"], 1, "method 'ran' has no parameter 'speed'"),
         (["--id", "m5", "--not", "m5"], 1, "the query names 'm5' more than once"),
         (["--id", "m5", "--weight", "1", "--weight", "2"], 1, "the query has 1 examples"),

@@ -198,7 +198,7 @@ def check(name: Path) -> None:
 @index.command(cls=Command)
 @NAME
 def merge(name: Path) -> None:
-    """Merge the changes of an index into its arrays, so that it opens faster."""
+    """Merge changes, so that the index opens faster."""
     from rankfold.index import Index
 
     with interruptible(STOPPED), Index.open(name, write=True) as opened:

@@ -18,10 +18,29 @@ from rankfold.cli.reading import check_width
 if TYPE_CHECKING:
     from rankfold.index import Index, Reason, Results
 
+METHODS = (
+    "ran",
+    "euclidean",
+    "self_diffusion",
+    "pagerank",
+    "manifold",
+    "transduction",
+    "lcdp",
+    "tensor",
+)
+"""The names of RANKERS, which takes long to import."""
+
+EXAMPLES = """\b
+Examples:
+  rankfold query digits --id 170
+  rankfold query digits --id 170 --not 326 --where "digit = 8" --explain
+  rankfold query digits --vector new.npy --top 100 --format csv
+"""
+
 FORMATS = {"table": write_table, "json": write_json, "csv": write_csv}
 
 
-@click.command(cls=Command)
+@click.command(cls=Command, epilog=EXAMPLES)
 @NAME
 @click.option("--id", "ids", multiple=True, metavar="ID", help="A point to rank by.")
 @click.option(
@@ -46,14 +65,21 @@ FORMATS = {"table": write_table, "json": write_json, "csv": write_csv}
     show_default=True,
     help="From 0, as ranked, to 1, as unlike each other as can be.",
 )
-@click.option("--method", default="ran", show_default=True, help="How to rank.")
+@click.option(
+    "--method",
+    type=click.Choice(METHODS),
+    metavar="NAME",
+    default="ran",
+    show_default=True,
+    help=f"How to rank: {', '.join(METHODS)}.",
+)
 @click.option(
     "--set",
     "settings",
     multiple=True,
     type=setting,
     metavar="NAME=VALUE",
-    help="A parameter of the method.",
+    help="A parameter of the method, such as smoothness=10.",
 )
 @click.option("--include-query", is_flag=True, help="Let the query's own points be results.")
 @click.option("--explain", is_flag=True, help="Say of every result why it is here.")

@@ -10,7 +10,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from rankfold.check import InputError
+from rankfold.check import InputError, StorageError
 from rankfold.diversity import diverse, n_candidates
 from rankfold.explaining import explain
 from rankfold.index.asked import Asked
@@ -63,6 +63,7 @@ class Index:
         n_neighbors: int | Literal["auto"] = "auto",
         recall: float = 0.99,
         replace: bool = False,
+        source: dict[str, Any] | None = None,
         progress: bool = False,
     ) -> Self:
         """Build an index.
@@ -84,6 +85,9 @@ class Index:
             Share of true neighbours that the lists of many points must hold.
         replace : bool
             Whether an index at ``path`` may be replaced.
+        source : dict, optional
+            Notes to keep, as JSON can hold them: how the vectors were made, for example the size
+            of images. ``info`` returns them.
         progress : bool
             Whether to show bars on stderr.
         """
@@ -97,6 +101,7 @@ class Index:
                 f"{str(path)!r} exists already; name another folder, or give replace=True."
             )
         arrays, settings = built(points, metric, n_neighbors, recall, progress)
+        settings["source"] = source or {}
         names = range(len(points)) if points.ids is None else points.ids
         Store.create(path, arrays, settings, names, points.payload, replace=replace)
         return cls(Keeper(Store.open(path, write=True)), temporary)
@@ -316,6 +321,7 @@ class Index:
                 "list_width": engine.width,
                 "engine": settings["engine"]["engine"],
                 "columns": store.columns,
+                "source": settings.get("source", {}),
                 "pending_changes": store.n_pending,
                 "removed_slots": engine.n_points - engine.n_alive,
                 "generation": self._keeper.version.generation,
@@ -325,6 +331,15 @@ class Index:
         """Return the vectors of points; scaled to length one for cosine."""
         with self._keeper.current() as engine:
             return engine.vectors(self._keeper.store.slots_of(as_list(ids)))
+
+    def __contains__(self, point: Any) -> bool:
+        try:
+            self._keeper.store.slots_of([point])
+        except StorageError:
+            raise
+        except InputError:
+            return False
+        return True
 
     def __len__(self) -> int:
         with self._keeper.current() as engine:

@@ -6,13 +6,16 @@ import numpy as np
 from numba import njit
 
 from rankfold.solvers.arrays import CERTIFIED, PAUSED, Stand, Start
-from rankfold.solvers.certificate import improved
+from rankfold.solvers.certificate import improved, scale_of
 from rankfold.solvers.levels import WORK_BETWEEN_PAUSES, solve
-from rankfold.solvers.push import CLAMPED, LEFT_OUT, at, begin, clear
+from rankfold.solvers.push import CLAMPED, LEFT_OUT, at, begin, clear, prefetch_row
 from rankfold.solvers.selecting import put_largest_first, sort_by_score
 
 FIRST_LEVEL = 0.1
 """Share of the largest value below which residuals are brought first."""
+
+NEAR_AHEAD = 4
+"""Candidates whose rows are asked for in advance."""
 
 
 @njit(nogil=True, cache=True)
@@ -69,8 +72,8 @@ def query_of(batch, i):  # type: ignore[no-untyped-def]
 def best_guess(system, work, point):  # type: ignore[no-untyped-def]
     """Return a score without the part of its error that is known."""
     if work.marks[point] & CLAMPED:
-        return system.scale[point] * work.value[point]
-    return system.scale[point] * improved(system, work, point)[0]
+        return scale_of(system, point) * work.value[point]
+    return scale_of(system, point) * improved(system, work, point)[0]
 
 
 @njit(nogil=True, cache=True)
@@ -81,28 +84,34 @@ def extract(system, work, stand, top, points, scores):  # type: ignore[no-untype
     taken by a quicker guess, to choose from.
     """
     residual, value, inverse = work.residual, work.value, work.inverse
-    marks, touched, scale = work.marks, work.touched, system.scale
+    marks, touched = work.marks, work.touched
     certain = stand.state == CERTIFIED
     least = stand.last if certain else max(0.0, stand.last - 2 * system.largest_scale * stand.level)
     candidates, guesses, ordered = work.queue, work.compact[5], work.compact[6]
     n = 0
     for a in range(stand.n_touched):
         point = at(touched[a])
-        if scale[point] * value[point] >= least and not marks[point] & (CLAMPED | LEFT_OUT):
+        scale = scale_of(system, point)
+        if scale * value[point] >= least and not marks[point] & (CLAMPED | LEFT_OUT):
             candidates[n] = point
-            guesses[n] = scale[point] * (value[point] + residual[point] * inverse[point])
+            guesses[n] = scale * (value[point] + residual[point] * inverse[point])
             ordered[n] = guesses[n]
             n += 1
     lowest = -np.inf
     if not certain and n > 2 * top:
         put_largest_first(ordered, n, 2 * top)
         lowest = ordered[2 * top - 1]
-    n_chosen = 0
+    n_guessed, n_chosen = n, 0
+    n = 0
+    for a in range(n_guessed):
+        candidates[n] = candidates[a]
+        n += guesses[a] >= lowest
     for a in range(n):
-        if guesses[a] >= lowest:
-            candidates[n_chosen] = candidates[a]
-            ordered[n_chosen] = best_guess(system, work, at(candidates[a]))
-            n_chosen += ordered[n_chosen] > 0.0
+        if a + NEAR_AHEAD < n:
+            prefetch_row(system, at(candidates[a + NEAR_AHEAD]))
+        ordered[n_chosen] = best_guess(system, work, at(candidates[a]))
+        candidates[n_chosen] = candidates[a]
+        n_chosen += ordered[n_chosen] > 0.0
     sort_by_score(candidates, ordered, n_chosen)
     count = min(top, n_chosen)
     for a in range(count):

@@ -15,7 +15,10 @@ Floats = NDArray[np.float64]
 
 
 class System(NamedTuple):
-    """The system: B by rows of the spreading point, margins and the scale of the scores."""
+    """The system: B by rows of the spreading point, margins and the scale of the scores.
+
+    In a ``plain`` one margins and scales are all one, and are not read.
+    """
 
     indptr: NDArray[Any]
     indices: NDArray[Any]
@@ -25,6 +28,7 @@ class System(NamedTuple):
     largest_scale: float
     largest_diagonal: float
     longest_row: int
+    plain: bool
 
 
 class Rule(NamedTuple):

@@ -13,18 +13,24 @@ HOPELESS = 0.3
 
 
 @njit(nogil=True, cache=True)
+def scale_of(system, point):  # type: ignore[no-untyped-def]
+    """Return the factor between the value and the score of a point."""
+    return 1.0 if system.plain else system.scale[point]
+
+
+@njit(nogil=True, cache=True)
 def best_values(system, work, n, top, least):  # type: ignore[no-untyped-def]
     """Return the ``top``-th and the next score, and how many scores are at least ``least``.
 
     ``least`` only saves work: scores below it are not looked at, and nothing is returned when
     there are too few others.
     """
-    value, marks, touched, scale = work.value, work.marks, work.touched, system.scale
+    value, marks, touched = work.value, work.marks, work.touched
     scores = work.compact[6]
     found = 0
     for a in range(n):
         point = at(touched[a])
-        score = scale[point] * value[point]
+        score = scale_of(system, point) * value[point]
         if score >= least and not marks[point] & (CLAMPED | LEFT_OUT):
             scores[found] = score
             found += 1
@@ -61,18 +67,18 @@ def improved(system, work, point):  # type: ignore[no-untyped-def]
     whose weights, not negative, sum to ``sum_j B_ji (1 - 1 / c_j) / c_i``, less than one. Clamped
     points have no error.
     """
-    indices, spread, margin = system.indices, system.spread, system.margin
+    indices, spread, plain = system.indices, system.spread, system.plain
     residual, inverse, marks = work.residual, work.inverse, work.marks
     known, unknown = 0.0, 0.0
     for edge in range(at(system.indptr[point]), at(system.indptr[point + ONE])):
         other = at(indices[edge])
         if not marks[other] & CLAMPED:
-            received = spread[edge] * margin[other]
+            received = spread[edge] if plain else spread[edge] * system.margin[other]
             known += received * residual[other] * inverse[other]
             unknown += received * (1.0 - inverse[other])
-    inv = inverse[point]
-    step = inv * (residual[point] + known / margin[point])
-    return work.value[point] + step, inv * unknown / margin[point]
+    inv, margin = inverse[point], 1.0 if plain else system.margin[point]
+    step = inv * (residual[point] + known / margin)
+    return work.value[point] + step, inv * unknown / margin
 
 
 @njit(nogil=True, cache=True)
@@ -86,20 +92,20 @@ def is_certain(system, work, n, top, last, above, below, drift):  # type: ignore
     untouched points among them.
     """
     residual, value, inverse, marks = work.residual, work.value, work.inverse, work.marks
-    touched, scales = work.touched, system.scale
+    touched = work.touched
     lowest, members = np.inf, 0
     for a in range(n):
         point = at(touched[a])
-        score = scales[point] * value[point]
-        if score >= last and not marks[point] & (CLAMPED | LEFT_OUT):
+        scale = scale_of(system, point)
+        if scale * value[point] >= last and not marks[point] & (CLAMPED | LEFT_OUT):
             members += 1
             middle, share = improved(system, work, point)
-            lowest = min(lowest, scales[point] * (middle - share * below - drift))
+            lowest = min(lowest, scale * (middle - share * below - drift))
     if members != top or lowest <= system.largest_scale * above:
         return False
     for a in range(n):
         point = at(touched[a])
-        scale, inv = scales[point], inverse[point]
+        scale, inv = scale_of(system, point), inverse[point]
         if scale * value[point] >= last or marks[point] & (CLAMPED | LEFT_OUT):
             continue
         once = value[point] + residual[point] * inv + (1 - inv) * above + inv * drift

@@ -122,6 +122,7 @@ class LocalSystem:
             float(scale.max(initial=0.0)),
             float(1 + received.max(initial=0.0)),
             int(np.diff(indptr).max(initial=0)),
+            even and bool(np.all(scale == 1.0)),
         )
         rho = 1.0 - float(np.median(self.inverse)) if self.n_points else 0.0
         relaxation = 2.0 / (1.0 + float(np.sqrt(1.0 - rho**2)))

@@ -72,6 +72,15 @@ def give(system, work, query):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
+def prefetch_row(system, point):  # type: ignore[no-untyped-def]
+    """Ask for the row of a point, or the beginning of a long one."""
+    row = np.int64(system.indptr[point])
+    for line in range(0, 2 * LINE, LINE):
+        prefetch(system.indices, row + line)
+        prefetch(system.spread, row + line)
+
+
+@njit(nogil=True, cache=True)
 def push(system, work, n, level, relaxation, limit):  # type: ignore[no-untyped-def]
     """Give every residual above the level to its point, which spreads it to its neighbours.
 
@@ -98,10 +107,7 @@ def push(system, work, n, level, relaxation, limit):  # type: ignore[no-untyped-
             prefetch(residual, np.int64(coming))
             prefetch(inverse, np.int64(coming))
             prefetch(value, np.int64(coming))
-            row = np.int64(indptr[at(queue[(head + NEAR_AHEAD) & wrap])])
-            for line in range(0, 2 * LINE, LINE):
-                prefetch(indices, row + line)
-                prefetch(spread, row + line)
+            prefetch_row(system, at(queue[(head + NEAR_AHEAD) & wrap]))
         point = at(queue[head & wrap])
         head += ONE
         marks[point] ^= QUEUED

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from threading import RLock
 from typing import Any
 
 from rankfold.neighbors import Change, LivingEngine
 from rankfold.storage import Store, Version
+from rankfold.types import FloatArray, IntArray
 
 FEW_PENDING, POINTS_PER_PENDING = 100, 1000
 """Changes that may wait before they are merged: so many, and one more for so many points."""
@@ -16,7 +18,7 @@ NOWHERE = Version(0, 0)
 
 
 class Keeper:
-    """Keeps an engine in the state that its store has committed last.
+    """Keeps an engine in the state that its store has committed last. Threads take turns.
 
     Parameters
     ----------
@@ -27,11 +29,12 @@ class Keeper:
         self.store = store
         self.version = NOWHERE
         self._engine: LivingEngine
+        self._turn = RLock()
 
     @contextmanager
     def current(self) -> Iterator[LivingEngine]:
         """Yield the engine in the state committed last; ids and payload stay at that state."""
-        with self.store.reading() as version:
+        with self._turn, self.store.reading() as version:
             if version != self.version:
                 self._follow(version)
             yield self._engine
@@ -45,25 +48,38 @@ class Keeper:
             self._engine.apply(Change.of(arrays))
         self.version = version
 
+    @contextmanager
+    def changing(self) -> Iterator[None]:
+        """Keep other threads out while a change is prepared and made; merge before if it is time.
+
+        A merge that fails then leaves no doubt whether the change was made: it was not.
+        """
+        with self._turn:
+            self.store.check_writable()
+            with self.current() as engine:
+                most = FEW_PENDING + engine.n_points / POINTS_PER_PENDING
+            if self.store.n_pending >= most:
+                self.merge()
+            yield
+
     def change(
         self,
-        make: Callable[[LivingEngine], Change],
+        removed: Any = (),
+        vectors: FloatArray | None = None,
         ids: Sequence[Any] = (),
         payload: dict[str, Any] | None = None,
     ) -> None:
-        """Change the engine, and return once the change is on disk.
+        """Remove points, add others, and return once that is on disk; inside of `changing`.
 
         Parameters
         ----------
-        make : function of the engine
-            Applies a change and returns it; nothing has happened if it fails.
-        ids, payload
-            Of the points that it adds.
+        removed : array of int
+            Slots.
+        vectors, ids, payload
+            Of the points to add.
         """
         with self.current() as engine:
-            first = engine.n_points
-        change = make(engine)
-        generation, self.version = self.version.generation, NOWHERE
+            change, first = engine.plan(removed, vectors), engine.n_points
         sequence = self.store.append(
             change.arrays(),
             removed=change.removed,
@@ -71,13 +87,23 @@ class Keeper:
             ids=ids,
             payload=payload,
         )
+        generation, self.version = self.version.generation, NOWHERE
+        engine.apply(change)
         self.version = Version(generation, sequence)
-        if self.store.n_pending > FEW_PENDING + engine.n_points / POINTS_PER_PENDING:
-            self.merge()
+
+    def compacted(self) -> tuple[dict[str, Any], dict[str, Any], IntArray]:
+        """Return arrays and settings without removed points, and the slots that were kept."""
+        with self.current() as engine:
+            arrays, settings, kept = engine.compacted()
+            return arrays, {**self.store.settings, "engine": settings}, kept
 
     def merge(self) -> None:
         """Put everything that changed into fresh arrays, without removed points."""
-        with self.current() as engine:
-            arrays, settings, kept = engine.compacted()
-            all_settings = {**self.store.settings, "engine": settings}
-        self.store.merge(arrays, all_settings, kept)
+        with self._turn:
+            self.store.check_writable()
+            self.store.merge(*self.compacted())
+
+    def close(self) -> None:
+        """Close the store."""
+        with self._turn:
+            self.store.close()

@@ -59,6 +59,8 @@ def test_weights_follow_their_examples(index):
     same(right.refine(wrong="p1"), index.query([3, one], vector, [1.0, 4.0, 2.0], negative="p1"))
     arrays = index.query([3, "p1"], vector, np.array([1.0, 4.0, 2.0]))
     same(arrays.refine(right=one), right)
+    single = index.query(3, weights=2.0)
+    same(single.refine(right=one), index.query([3, one]))
 
 
 def test_everything_else_stays(index):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace as replaced
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
@@ -13,20 +12,15 @@ from weakref import finalize
 import numpy as np
 
 from rankfold.check import InputError, check_vectors
-from rankfold.diversity import diverse, n_candidates
-from rankfold.explaining import explain
+from rankfold.index.answering import Answering
 from rankfold.index.asked import Asked
 from rankfold.index.building import built, check_as_many, checked_input
 from rankfold.index.keeper import Keeper
-from rankfold.index.matching import matching_only, no_ranking, ranked
-from rankfold.index.methods import Methods
 from rankfold.index.results import Reason, Results, as_list
 from rankfold.inputs import as_columns
-from rankfold.neighbors import LivingEngine
-from rankfold.rankers import Ranker
 from rankfold.storage import Store
 from rankfold.storage.ids import distinct_ids
-from rankfold.types import FloatArray, IntArray, Ranking
+from rankfold.types import FloatArray, IntArray
 
 
 class Index:
@@ -52,7 +46,7 @@ class Index:
     """
 
     def __init__(self, keeper: Keeper, temporary: Path | None = None) -> None:
-        self._keeper, self._methods = keeper, Methods()
+        self._keeper, self._answering = keeper, Answering(keeper)
         self._discard = None if temporary is None else finalize(self, rmtree, temporary, True)
 
     @classmethod
@@ -149,7 +143,7 @@ class Index:
             Store.create(path, arrays, settings, ids, payload, replace=replace)
             keeper = Keeper(Store.open(path, write=True))
         self.close()
-        self._keeper, self._methods = keeper, Methods()
+        self._keeper, self._answering = keeper, Answering(keeper)
 
     def add(self, vectors: Any, ids: Any = None, payload: Any = None) -> None:
         """Add points.
@@ -271,29 +265,12 @@ class Index:
 
     def ask(self, asked: Asked) -> Results:
         """Answer a query."""
-        asked = asked.checked()
-        store = self._keeper.store
-        with self._keeper.current() as engine:
-            shown = _without_first(self._ranking(asked, engine), asked.offset)
-            ids, payload = store.ids_of(shown.ids), store.payload_of(shown.ids)
-        return Results(ids, payload, shown, asked, self)
+        checked = asked.checked()
+        return Results(*self._answering.answer(checked), checked, self)
 
     def reason(self, asked: Asked, point: Any) -> Reason:
         """Explain the place of a point in the answer to a query."""
-        store = self._keeper.store
-        with self._keeper.current() as engine:
-            (slot,) = store.slots_of([point])
-            query = asked.query(store, engine.n_features)
-            if slot in query.ids:
-                raise InputError(
-                    f"{point!r} is an example of the query, which is not ranked; ask for another."
-                )
-            explanation = explain(self._fitted(asked), query, int(slot))
-            slots = [slot, *(example.point for example in explanation.examples)]
-            for step in explanation.path.steps if explanation.path else ():
-                slots += [step.start, step.end]
-            known = sorted({int(one) for one in slots if one is not None})
-            return Reason(explanation, dict(zip(known, store.ids_of(known), strict=True)))
+        return self._answering.reason(asked, point)
 
     @property
     def columns(self) -> dict[str, str]:
@@ -351,30 +328,6 @@ class Index:
     ) -> None:
         self.close()
 
-    def _ranking(self, asked: Asked, engine: LivingEngine) -> Ranking:
-        store = self._keeper.store
-        matching = None if asked.where is None else store.matching(asked.where)
-        query = asked.query(store, engine.n_features)
-        if not engine.n_alive:
-            return no_ranking()
-        ranker = self._fitted(asked)
-        length = n_candidates(asked.wanted) if asked.diversity else asked.wanted
-        if matching is None:
-            ranking = ranked(ranker, query, length, asked.include_query)
-        else:
-            ranking = matching_only(ranker, query, length, asked.include_query, matching)
-        if not asked.diversity or not len(ranking):
-            return ranking
-        return diverse(engine, ranking, asked.wanted, asked.diversity)
-
-    def _fitted(self, asked: Asked) -> Ranker:
-        keeper = self._keeper
-        with keeper.current() as engine:
-            n_neighbors = int(keeper.store.settings["n_neighbors"])
-            return self._methods.fitted(
-                asked.method, asked.parameters, engine, n_neighbors, keeper.version
-            )
-
     def _next_ids(self, n_ids: int) -> list[Any]:
         store = self._keeper.store
         if not store.settings["numbered"]:
@@ -390,11 +343,3 @@ class Index:
     def _slots(self, names: list[Any]) -> IntArray:
         """Return the slots of ids that are all different."""
         return self._keeper.store.slots_of(distinct_ids(names))
-
-
-def _without_first(ranking: Ranking, offset: int) -> Ranking:
-    """Leave the first results out; what is left is then not proven to be the next best."""
-    if not offset:
-        return ranking
-    solution = replaced(ranking.solution, scores=ranking.scores[offset:], certified=False)
-    return replaced(ranking, ids=ranking.ids[offset:], solution=solution)

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from rankfold.check import InputError
 from rankfold.explaining import Explanation, draw_explanation
 from rankfold.index.asked import Asked
@@ -60,7 +62,7 @@ class Results:
         new = [one for one in liked if one not in asked.ids]
         weights = None
         if asked.weights is not None:
-            given, n_ids = list(asked.weights), len(asked.ids)
+            given, n_ids = np.atleast_1d(asked.weights).tolist(), len(asked.ids)
             heaviest = [max(given)] * len(new)
             weights = [*(given[place] for place in kept), *heaviest, *given[n_ids:]]
         opposed = [one for one in asked.negative if one not in (*liked, *disliked)]

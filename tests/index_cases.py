@@ -13,7 +13,9 @@ def vectors(rng, n):
     """Two clouds in three dimensions; whole numbers now and then, so that some are tied."""
     centres = np.array([[0.0, 0, 0], [6, 1, 2]])
     found = centres[rng.integers(0, 2, n)] + rng.normal(size=(n, 3))
-    return np.where(rng.random((n, 1)) < 0.3, np.round(found), found)
+    found = np.where(rng.random((n, 1)) < 0.3, np.round(found), found)
+    found[~found.any(axis=1)] = 1.0  # zero has no direction
+    return found
 
 
 def payload(rng, n):

@@ -33,9 +33,7 @@ class Changing(RuleBasedStateMachine):
     def new(self, n):
         first, self.n_named = self.n_named, self.n_named + n
         ids = [i if i % 2 else f"name {i}" for i in range(first, first + n)]
-        X = vectors(self.rng, n)
-        X[~X.any(axis=1)] = 1.0  # which have no direction
-        return ids, X, payload(self.rng, n)
+        return ids, vectors(self.rng, n), payload(self.rng, n)
 
     def some(self, most):
         n = self.rng.integers(1, min(most, len(self.expected.ids)) + 1)

@@ -6,7 +6,7 @@ import warnings
 import numpy as np
 import pytest
 import reference
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from ran_cases import QUERIES, READINGS, by_reference, rank_quietly, sheet
 from sklearn.exceptions import ConvergenceWarning
@@ -62,6 +62,7 @@ def test_one_alternation_is_within_its_bound(seed, n, k, smoothness, tol, top, n
 @pytest.mark.parametrize(("gamma", "candidates"), READINGS)
 @pytest.mark.parametrize("scale", ["natural", None])
 @settings(deadline=None, max_examples=15)
+@example(seed=0, smoothness=30.0, n_alternations=3, name="point")  # a (k+1)-th neighbour matters
 @given(
     seed=st.integers(0, 1000),
     smoothness=st.sampled_from([0.3, 3.0, 30.0]),

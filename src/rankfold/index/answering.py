@@ -72,7 +72,7 @@ class Answering:
     def _fitted(self, asked: Asked, engine: LivingEngine) -> Ranker:
         n_neighbors = int(self._keeper.store.settings["n_neighbors"])
         return self._methods.fitted(
-            asked.method, asked.parameters, engine, n_neighbors, self._keeper.version
+            asked.method, asked.parameters, engine, n_neighbors, self._keeper
         )
 
 

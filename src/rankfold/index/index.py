@@ -11,7 +11,7 @@ from weakref import finalize
 
 import numpy as np
 
-from rankfold.check import InputError, check_vectors
+from rankfold.check import InputError, StorageError, check_vectors
 from rankfold.index.answering import Answering
 from rankfold.index.asked import Asked
 from rankfold.index.building import built, check_as_many, checked_input
@@ -61,6 +61,7 @@ class Index:
         n_neighbors: int | Literal["auto"] = "auto",
         recall: float = 0.99,
         replace: bool = False,
+        source: dict[str, Any] | None = None,
         progress: bool = False,
     ) -> Self:
         """Build an index.
@@ -82,6 +83,9 @@ class Index:
             Share of true neighbours that the lists of many points must hold.
         replace : bool
             Whether an index at ``path`` may be replaced.
+        source : dict, optional
+            Notes to keep, as JSON can hold them: how the vectors were made, for example the size
+            of images. ``info`` returns them.
         progress : bool
             Whether to show bars on stderr.
         """
@@ -89,6 +93,7 @@ class Index:
         if path is not None:
             Store.check_place(path, replace=replace)
         arrays, settings = built(points, metric, n_neighbors, recall, progress)
+        settings["source"] = source or {}
         temporary = None
         if path is None:
             temporary = Path(mkdtemp(prefix="rankfold-"))
@@ -297,6 +302,7 @@ class Index:
                 "list_width": engine.width,
                 "engine": settings["engine"]["engine"],
                 "columns": store.columns,
+                "source": settings.get("source", {}),
                 "pending_changes": store.n_pending,
                 "removed_slots": engine.n_points - engine.n_alive,
                 "generation": self._keeper.version.generation,
@@ -306,6 +312,15 @@ class Index:
         """Return the vectors of points; scaled to length one for cosine."""
         with self._keeper.current() as engine:
             return engine.vectors(self._keeper.store.slots_of(as_list(ids)))
+
+    def __contains__(self, point: Any) -> bool:
+        try:
+            self._keeper.store.slots_of([point])
+        except StorageError:
+            raise
+        except InputError:
+            return False
+        return True
 
     def __len__(self) -> int:
         with self._keeper.current() as engine:

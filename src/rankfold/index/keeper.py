@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from threading import RLock
 from typing import Any
 
+import numpy as np
+
 from rankfold.neighbors import Change, LivingEngine
 from rankfold.storage import Store, Version
 from rankfold.types import FloatArray, IntArray
@@ -30,6 +32,8 @@ class Keeper:
         self.version = NOWHERE
         self._engine: LivingEngine
         self._turn = RLock()
+        self._changed: list[tuple[int, IntArray]] = []
+        self._restored = 0
 
     @contextmanager
     def current(self) -> Iterator[LivingEngine]:
@@ -42,10 +46,12 @@ class Keeper:
     def _follow(self, version: Version) -> None:
         known, self.version = self.version, NOWHERE  # until all is done, nothing is known
         if version.generation != known.generation:
-            known = NOWHERE
+            known, self._changed, self._restored = NOWHERE, [], version.sequence
             self._engine = LivingEngine.restore(self.store.arrays, self.store.settings["engine"])
-        for _, arrays in self.store.changes(known.sequence):
-            self._engine.apply(Change.of(arrays))
+        for sequence, arrays in self.store.changes(known.sequence):
+            change = Change.of(arrays)
+            self._engine.apply(change)
+            self._remember(sequence, change)
         self.version = version
 
     @contextmanager
@@ -61,6 +67,16 @@ class Keeper:
             if self.store.n_pending >= most:
                 self.merge()
             yield
+
+    def _remember(self, sequence: int, change: Change) -> None:
+        self._changed.append((sequence, np.union1d(change.rows, change.removed)))
+
+    def changed_since(self, version: Version) -> IntArray | None:
+        """Return the rows that have changed since a version; None where it was another engine."""
+        if version.generation != self.version.generation or version.sequence < self._restored:
+            return None
+        rows = [rows for sequence, rows in self._changed if sequence > version.sequence]
+        return np.unique(np.concatenate(rows)) if rows else np.empty(0, dtype=np.intp)
 
     def change(
         self,
@@ -89,6 +105,7 @@ class Keeper:
         )
         generation, self.version = self.version.generation, NOWHERE
         engine.apply(change)
+        self._remember(sequence, change)
         self.version = Version(generation, sequence)
 
     def compacted(self) -> tuple[dict[str, Any], dict[str, Any], IntArray]:

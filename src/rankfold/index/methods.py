@@ -6,6 +6,7 @@ from collections import OrderedDict
 from typing import Any
 
 from rankfold.check import InputError
+from rankfold.index.keeper import Keeper
 from rankfold.neighbors import LivingEngine
 from rankfold.rankers import RANKERS, AdaptiveGraph, Ranker
 from rankfold.storage import Version
@@ -18,7 +19,7 @@ OF_THE_INDEX = ("metric",)
 
 
 class Methods:
-    """Fitted rankers, kept until the index changes."""
+    """Fitted rankers, which follow the index as it changes or are fitted again."""
 
     def __init__(self) -> None:
         self._version: Version | None = None
@@ -30,7 +31,7 @@ class Methods:
         parameters: dict[str, Any],
         engine: LivingEngine,
         n_neighbors: int,
-        version: Version,
+        keeper: Keeper,
     ) -> Ranker:
         """Return a ranker for a state of the engine.
 
@@ -43,12 +44,11 @@ class Methods:
         engine : LivingEngine
         n_neighbors : int
             Neighbours in the graph, where the parameters do not say otherwise.
-        version : Version
+        keeper : Keeper
             Of the engine.
         """
-        if version != self._version:
-            self._fitted.clear()
-            self._version = version
+        if self._version != keeper.version:
+            self._follow(keeper)
         key = f"{method} {sorted(parameters.items())!r}"
         if key not in self._fitted:
             most = max(1, engine.n_alive - 2)
@@ -58,6 +58,15 @@ class Methods:
                 self._fitted.popitem(last=False)
         self._fitted.move_to_end(key)
         return self._fitted[key]
+
+    def _follow(self, keeper: Keeper) -> None:
+        rows = None if self._version is None else keeper.changed_since(self._version)
+        if rows is None:
+            self._fitted.clear()
+        for key, ranker in list(self._fitted.items()):
+            if rows is not None and not ranker.follow(rows):
+                del self._fitted[key]
+        self._version = keeper.version
 
 
 def make_ranker(method: str, parameters: dict[str, Any], metric: str, n_neighbors: int) -> Ranker:

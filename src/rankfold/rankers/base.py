@@ -72,6 +72,21 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
         self.n_features_in_ = X.n_features
         return X
 
+    def follow(self, rows: IntArray) -> bool:
+        """Take up changes of the engine at some rows, if that is quicker than to fit again.
+
+        Parameters
+        ----------
+        rows : array of int
+            Points whose neighbour lists have changed, removed and new points among them.
+
+        Returns
+        -------
+        followed : bool
+            If not, nothing has happened, and `fit` is to be called.
+        """
+        return False
+
     def rank(
         self,
         ids: Any = None,

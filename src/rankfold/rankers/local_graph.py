@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from rankfold.graph import symmetrize
 from rankfold.neighbors import Engine
@@ -21,7 +22,7 @@ from rankfold.rankers.reached import (
     rank_reached,
     with_those_below,
 )
-from rankfold.rankers.region import Base, LocalScores
+from rankfold.rankers.region import Base, LocalScores, ending_at
 from rankfold.solvers import LocalSystem, Reached, Start
 from rankfold.types import NOBODY, FloatArray, IntArray, Neighbors, Query, Ranking, Trace
 
@@ -37,26 +38,45 @@ class LocalGraph:
         The first graph.
     alternation : Alternation
         How graph and scores are learned from there.
+    followed : sparse array, optional
+        The first graph as `followed` gives it; made from the lists by default.
     """
 
     def __init__(
-        self, engine: Engine, neighbors: Neighbors, first: ClosedForm, alternation: Alternation
+        self,
+        engine: Engine,
+        neighbors: Neighbors,
+        first: ClosedForm,
+        alternation: Alternation,
+        followed: sparse.csr_array | None = None,
     ) -> None:
         self.engine, self.neighbors, self.alternation = engine, neighbors, alternation
         step, n_points = alternation.step, engine.n_points
         ones = np.ones(n_points)
-        weights = first.symmetric()
-        coupling = 2 * step.smoothness
+        weights = first.symmetric() if followed is None else followed
+        coupling = 1.0 if followed is not None else 2 * step.smoothness
         if alternation.max_iter == 1:  # nothing else needs the weights as they are
             weights.data *= coupling
             coupling = 1.0
         self.system = LocalSystem(weights, coupling, margin=ones, scale=ones)
         if alternation.max_iter > 1:
             squares = float(np.sum(first.weights.astype(np.float64) ** 2))
-            self.first = self.later = Base(weights, first.cost / step.unit, squares)
+            ending = ending_at(neighbors, step.n_neighbors)
+            self.first = self.later = Base(weights, first.cost / step.unit, squares, ending)
             if step.gamma == "shared":
                 self.later = self._at_scores_zero()
             self._idle: list[FloatArray] = []
+
+    def followed(self, before: ClosedForm, after: ClosedForm, rows: IntArray) -> sparse.csr_array:
+        """Return ``2 lambda W`` after some rows of the lists have changed; for one alternation."""
+        from rankfold.relinking import relink  # compiled code, read when it is used
+
+        system, factor = self.system.system, 2 * self.alternation.step.smoothness
+        graph = sparse.csr_array(
+            (system.spread, system.indices, system.indptr), shape=2 * (self.system.n_points,)
+        )
+        lists = (before.indices, before.weights), (after.indices, after.weights)
+        return relink(graph, *lists, rows, factor)
 
     def rank(
         self, queries: Sequence[Query], unseen: Sequence[Neighbors], top: int, include_query: bool
@@ -124,7 +144,7 @@ class LocalGraph:
         n_points = self.engine.n_points
         graph = self.alternation.step(lists, np.zeros(n_points), np.arange(n_points))
         squares = float(np.sum(graph.affinity.data**2))
-        return Base(symmetrize(graph.affinity), graph.cost, squares)
+        return Base(symmetrize(graph.affinity), graph.cost, squares, self.first.ending)
 
     def _alternate(
         self, query: Query, unseen: Neighbors, reached: Reached, top: int

@@ -132,11 +132,11 @@ class LocalTurns:
         return float(np.abs(difference).max())
 
     def _bordered(self, points: IntArray, base: Base) -> IntArray:
-        """Return these points, the query's and all their neighbours."""
+        """Return these points, the query's, and all whose rows depend on them."""
         points = np.union1d(points, self.own)
         inside = points[points < self.lists.engine.n_points]
-        neighbors = base.weights[inside].indices
-        return np.union1d(points, neighbors).astype(np.intp)
+        around = [base.weights[inside].indices, base.ending[inside].indices]
+        return np.union1d(points, np.concatenate(around)).astype(np.intp)
 
     def _rows(self, points: IntArray, base: Base, scores: LocalScores) -> RegionGraph:
         """Return rows learned for the scores."""

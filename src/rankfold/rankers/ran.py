@@ -29,7 +29,7 @@ from rankfold.rankers.local_graph import LocalGraph
 from rankfold.rankers.pinned_flow import ran_flow
 from rankfold.rankers.whole import WholeGraph
 from rankfold.solvers import DIRECT_LIMIT, SOLVERS
-from rankfold.types import Neighbors, Query, Ranking, Solution, Trace
+from rankfold.types import IntArray, Neighbors, Query, Ranking, Solution, Trace
 
 
 class RAN(Ranker):
@@ -159,6 +159,21 @@ class RAN(Ranker):
         self._check_parameters()
         self.neighbors_, self.n_neighbors_ = candidate_lists(self.engine_, self.n_neighbors, 2)
         self._first = ClosedForm.of(self.neighbors_, self.n_neighbors_, self.engine_.n_alive)
+        self._prepare()
+
+    def follow(self, rows: IntArray) -> bool:
+        """Take up changes of the engine; possible for one alternation that is solved locally."""
+        if self._local is None or self.max_iter > 1 or self._solver != "local":
+            return False
+        engine, before, first = self.engine_, self.neighbors_, self._first
+        self.neighbors_ = engine.rows(np.arange(engine.n_points), before.width)
+        self._first = first.changed(before, self.neighbors_, rows, self._n_alive, engine.n_alive)
+        self._prepare(self._local.followed(first, self._first, rows))
+        return True
+
+    def _prepare(self, followed: sparse.csr_array | None = None) -> None:
+        """Do what all queries share; the first graph is there."""
+        self._n_alive = self.engine_.n_alive
         self.gamma_ = self._first.gamma
         self.unit_ = 1.0
         if self.scale == "natural":
@@ -176,7 +191,9 @@ class RAN(Ranker):
         self._local: LocalGraph | None = None
         self._whole: WholeGraph | None = None
         if self._solver == "local":
-            self._local = LocalGraph(self.engine_, self.neighbors_, self._first, self._alternation)
+            self._local = LocalGraph(
+                self.engine_, self.neighbors_, self._first, self._alternation, followed
+            )
         else:
             self._whole_graph()
 

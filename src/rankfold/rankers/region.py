@@ -17,7 +17,7 @@ import numpy as np
 from scipy import sparse
 
 from rankfold.rankers.graph_step import Graph
-from rankfold.types import FloatArray, IntArray
+from rankfold.types import FloatArray, IntArray, Neighbors
 
 
 class LocalScores(NamedTuple):
@@ -34,11 +34,25 @@ NO_SCORES = LocalScores(np.empty(0, dtype=np.intp), np.empty(0))
 
 
 class Base(NamedTuple):
-    """The graph at scores zero: its weights W, ``sum d_ij s_ij`` and ``sum s_ij^2``."""
+    """The graph at scores zero: its weights W, ``sum d_ij s_ij`` and ``sum s_ij^2``.
+
+    A row also depends on its (k+1)-th neighbour, at which weights end: row j of ``ending`` has
+    the points whose weights end at j.
+    """
 
     weights: sparse.csr_array
     cost: float
     squares: float
+    ending: sparse.csr_array
+
+
+def ending_at(neighbors: Neighbors, n_neighbors: int) -> sparse.csr_array:
+    """Return which points have which as their (k+1)-th neighbour, by rows of the latter."""
+    n_points = len(neighbors.indices)
+    last = neighbors.indices[:, n_neighbors : n_neighbors + 1]
+    point, _ = np.nonzero(last >= 0)
+    entries = (np.ones(len(point), dtype=bool), (last[last >= 0], point))
+    return sparse.csr_array(entries, shape=(n_points, n_points))
 
 
 class RegionGraph(NamedTuple):

@@ -9,6 +9,7 @@ from rankfold.solvers.arrays import CERTIFIED, PAUSED, Stand, Start
 from rankfold.solvers.certificate import improved
 from rankfold.solvers.levels import WORK_BETWEEN_PAUSES, solve
 from rankfold.solvers.push import CLAMPED, LEFT_OUT, at, begin, clear
+from rankfold.solvers.selecting import put_largest_first, sort_by_score
 
 FIRST_LEVEL = 0.1
 """Share of the largest value below which residuals are brought first."""
@@ -76,30 +77,34 @@ def best_guess(system, work, point):  # type: ignore[no-untyped-def]
 def extract(system, work, stand, top, points, scores):  # type: ignore[no-untyped-def]
     """Write the best points and their scores, ties by index; return how many there are.
 
-    The known part of an error is within the level, so only scores near the end of the top or
-    above can be in it; once it is certain, only its members.
+    Once the top is certain these are its members. Until then, twice as many as are asked for are
+    taken by a quicker guess, to choose from.
     """
-    value, marks, touched, scale = work.value, work.marks, work.touched, system.scale
-    least = stand.last
-    if stand.state != CERTIFIED:
-        least = max(0.0, least - 2 * system.largest_scale * stand.level)
-    candidates = work.queue
-    n_candidates = 0
+    residual, value, inverse = work.residual, work.value, work.inverse
+    marks, touched, scale = work.marks, work.touched, system.scale
+    certain = stand.state == CERTIFIED
+    least = stand.last if certain else max(0.0, stand.last - 2 * system.largest_scale * stand.level)
+    candidates, guesses, ordered = work.queue, work.compact[5], work.compact[6]
+    n = 0
     for a in range(stand.n_touched):
         point = at(touched[a])
         if scale[point] * value[point] >= least and not marks[point] & (CLAMPED | LEFT_OUT):
-            candidates[n_candidates] = point
-            n_candidates += 1
-    chosen = np.sort(candidates[:n_candidates])
-    keys = np.empty(n_candidates)
-    for a in range(n_candidates):
-        keys[a] = -best_guess(system, work, at(chosen[a]))
-    order = np.argsort(keys, kind="mergesort")
-    count = 0
-    for a in range(min(top, n_candidates)):
-        if keys[order[a]] >= 0.0:
-            break
-        points[a] = chosen[order[a]]
-        scores[a] = -keys[order[a]]
-        count += 1
+            candidates[n] = point
+            guesses[n] = scale[point] * (value[point] + residual[point] * inverse[point])
+            ordered[n] = guesses[n]
+            n += 1
+    lowest = -np.inf
+    if not certain and n > 2 * top:
+        put_largest_first(ordered, n, 2 * top)
+        lowest = ordered[2 * top - 1]
+    n_chosen = 0
+    for a in range(n):
+        if guesses[a] >= lowest:
+            candidates[n_chosen] = candidates[a]
+            ordered[n_chosen] = best_guess(system, work, at(candidates[a]))
+            n_chosen += ordered[n_chosen] > 0.0
+    sort_by_score(candidates, ordered, n_chosen)
+    count = min(top, n_chosen)
+    for a in range(count):
+        points[a], scores[a] = candidates[a], ordered[a]
     return count

@@ -6,6 +6,7 @@ import numpy as np
 from numba import njit
 
 from rankfold.solvers.push import CLAMPED, LEFT_OUT, ONE, at
+from rankfold.solvers.selecting import put_largest_first
 
 HOPELESS = 0.3
 """Gap behind the top, in levels, below which a proof is not even tried."""
@@ -29,10 +30,11 @@ def best_values(system, work, n, top, least):  # type: ignore[no-untyped-def]
             found += 1
     if found <= top:
         return 0.0, 0.0, found
-    ordered = np.partition(scores[:found], found - top)
-    last = ordered[found - top]
-    following = ordered[: found - top].max()
-    return last, following, found
+    put_largest_first(scores, found, top)
+    following = -np.inf
+    for a in range(top, found):
+        following = max(following, scores[a])
+    return scores[top - 1], following, found
 
 
 @njit(nogil=True, cache=True)

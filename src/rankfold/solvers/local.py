@@ -25,6 +25,9 @@ from rankfold.types import FloatArray, IntArray
 PATIENCE, WHOLE_SHARE = 1.0, 0.25
 """When gradients take over from push, and when they leave the region: see `Rule`."""
 
+BLOCK_ROWS = 2**14
+"""Rows that are summed at once."""
+
 
 class Reached(NamedTuple):
     """Values of the points that a query reached; those of all others are zero.
@@ -193,9 +196,14 @@ class LocalSystem:
 
 
 def _row_sums(indptr: IntArray, data: FloatArray) -> FloatArray:
-    """Sum rows in double precision; with even margins B is symmetric, and needs no more memory."""
+    """Sum rows in double precision, block by block; with even margins B is symmetric."""
     sums = np.zeros(len(indptr) - 1)
-    filled = np.diff(indptr) > 0
-    if filled.any():
-        sums[filled] = np.add.reduceat(data, indptr[:-1][filled], dtype=np.float64)
+    for start in range(0, len(sums), BLOCK_ROWS):
+        ends = indptr[start : start + BLOCK_ROWS + 1]
+        first, filled = ends[0], np.diff(ends) > 0
+        if filled.any():
+            block = data[first : ends[-1]].astype(np.float64)
+            sums[start : start + BLOCK_ROWS][filled] = np.add.reduceat(
+                block, ends[:-1][filled] - first
+            )
     return sums

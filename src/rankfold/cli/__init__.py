@@ -1,0 +1,35 @@
+"""The command line: ``rankfold``.
+
+Commands import what they need when they run, so that help and completion come at once.
+"""
+
+from __future__ import annotations
+
+import click
+
+from rankfold.cli.demo import demo
+from rankfold.cli.errors import Commands
+from rankfold.cli.evaluate import evaluate
+from rankfold.cli.index import index
+from rankfold.cli.query import query
+from rankfold.cli.reproduce import reproduce
+
+EXIT_STATUS = """\b
+Exit status:
+  0    all went well
+  1    something could not be done; standard error says what and why
+  2    the command line itself was wrong
+  130  ended by Ctrl-C; no file is left half-written
+"""
+
+
+@click.group(
+    cls=Commands, context_settings={"help_option_names": ["-h", "--help"]}, epilog=EXIT_STATUS
+)
+@click.version_option(package_name="rankfold")
+def main() -> None:
+    """Rank by the shape of the data."""
+
+
+for command in (demo, evaluate, index, query, reproduce):
+    main.add_command(command)

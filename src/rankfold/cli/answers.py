@@ -1,0 +1,137 @@
+"""Answers to queries as table, JSON and csv."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from dataclasses import dataclass
+from io import StringIO
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rankfold.cli.tables import aligned, columns_that_fit, printable, terminal_width
+
+if TYPE_CHECKING:
+    from rankfold.index import Reason, Results
+
+OWN_COLUMNS = ("rank", "id", "score")
+NARROWEST = 60
+"""Explanations are not set narrower than this."""
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """Results, and what was explained of them.
+
+    Parameters
+    ----------
+    results : Results
+    reasons : list of Reason or None, optional
+        For every result; None for examples of the query.
+    extra : Reason, optional
+        Of a point that was asked about.
+    """
+
+    results: Results
+    reasons: list[Reason | None] | None = None
+    extra: Reason | None = None
+
+    def columns(self) -> dict[str, list[Any]]:
+        """Return rank, id, score and payload; payload of the same name is ``payload.rank``."""
+        results = self.results
+        first = results.asked.offset + 1
+        payload = {
+            f"payload.{name}" if name in OWN_COLUMNS else name: values
+            for name, values in results.payload.items()
+        }
+        return {
+            "rank": list(range(first, first + len(results))),
+            "id": results.ids,
+            "score": results.scores.tolist(),
+            **payload,
+        }
+
+    def explained(self) -> list[Reason]:
+        """Return every explanation, that of the point asked about last."""
+        return [reason for reason in [*(self.reasons or []), self.extra] if reason is not None]
+
+
+def write_table(answer: Answer) -> str:
+    """Return a table as wide as the terminal, then explanations."""
+    width = terminal_width()
+    columns = answer.columns()
+    columns["score"] = [f"{score:#.4g}" for score in columns["score"]]
+    shown, left_out = columns_that_fit(columns, len(OWN_COLUMNS), width)
+    numbers = [
+        name == "score" or all(type(value) in (int, float, type(None)) for value in columns[name])
+        for name in shown
+    ]
+    if left_out:
+        names = ", ".join(map(printable, left_out))
+        click.echo(f"Columns without room: {names}. The formats json and csv have all.", err=True)
+    if not len(answer.results):
+        click.echo("No results.", err=True)
+    parts = [aligned(shown, numbers)]
+    for reason in answer.explained():
+        lines = reason.to_text(max(NARROWEST, width)).splitlines()
+        parts.append("\n".join(printable(line) for line in lines))
+    return "\n\n".join(parts) + "\n"
+
+
+def write_csv(answer: Answer) -> str:
+    """Return a line of names, then a line for every result."""
+    text = StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    columns = answer.columns()
+    writer.writerow(columns)
+    writer.writerows(zip(*columns.values(), strict=True))
+    return text.getvalue()
+
+
+def write_json(answer: Answer) -> str:
+    """Return one object: the query, how far scores can be trusted, and the results."""
+    results = answer.results
+    asked, solution = results.asked, results.ranking.solution
+    rows = results.rows()
+    if answer.reasons is not None:
+        for row, reason in zip(rows, answer.reasons, strict=True):
+            row["explanation"] = None if reason is None else reason.to_dict()
+    whole: dict[str, Any] = {
+        "query": {
+            "ids": asked.ids,
+            "vectors": 0 if asked.vectors is None else len(asked.vectors),
+            "weights": asked.weights,
+            "not": asked.negative,
+            "not_vectors": 0 if asked.negative_vectors is None else len(asked.negative_vectors),
+            "where": asked.where,
+            "top": asked.top,
+            "offset": asked.offset,
+            "diversity": asked.diversity,
+            "method": asked.method,
+            "include_query": asked.include_query,
+            "parameters": asked.parameters,
+        },
+        "solution": {
+            "bound": solution.bound,
+            "certified": solution.certified,
+            "converged": solution.converged,
+            "residual": solution.residual,
+        },
+        "results": rows,
+    }
+    if answer.extra is not None:
+        whole["explained"] = answer.extra.to_dict()
+    return json.dumps(_finite(whole), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _finite(value: Any) -> Any:
+    """Return null for numbers that JSON cannot hold, and plain values for all others."""
+    if isinstance(value, dict):
+        return {key: _finite(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(one) for one in value]
+    if hasattr(value, "item"):
+        value = value.item()
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,111 @@
+"""How commands end: errors and warnings in one line, Ctrl-C, and readers that leave early."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+INTERRUPTED = 130
+"""Status of a command that was ended by Ctrl-C, as shells report it."""
+
+
+class Commands(click.Group):
+    """A group whose commands never end in a traceback that users could have mended."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command that was asked for."""
+        with quiet_pipes(), one_line_warnings(), interruptible(), clear_errors():
+            return super().invoke(ctx)
+
+
+class Command(click.Command):
+    """A command that speaks of its own options where the library speaks of parameters."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command."""
+        with clear_errors(self):
+            return super().invoke(ctx)
+
+
+@contextmanager
+def interruptible(message: str = "Stopped before anything was done.") -> Iterator[None]:
+    """End with the status of Ctrl-C when it comes before there is anything to show."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        click.echo(message, err=True)
+        raise SystemExit(INTERRUPTED) from None
+
+
+@contextmanager
+def clear_errors(command: click.Command | None = None) -> Iterator[None]:
+    """Turn what users can mend into one line instead of a traceback."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except UnicodeEncodeError as error:
+        sign = error.object[error.start]
+        raise click.ClickException(
+            f"the output is in {error.encoding}, which has no {sign!a}; set PYTHONIOENCODING=utf-8."
+        ) from error
+    except Exception as error:
+        if not isinstance(error, _mendable()):
+            raise
+        message = str(error)
+        if command is not None:
+            message = in_terms_of_options(message, command)
+        raise click.ClickException(message) from error
+
+
+def _mendable() -> tuple[type[Exception], ...]:
+    """Return what users can mend; nothing is imported, since whoever raises it has done that."""
+    check = sys.modules.get("rankfold.check")
+    return (OSError,) if check is None else (OSError, check.InputError, check.MissingExtraError)
+
+
+def in_terms_of_options(message: str, command: click.Command) -> str:
+    """Name options as they are typed, in the place of parameters of the library.
+
+    Only names of several words are looked for, and not within quotes: the others may
+    be words of the sentence, or of a file.
+    """
+    for option in command.params:
+        if isinstance(option, click.Option) and "_" in (option.name or ""):
+            name = rf"(?<![\w'\"./-]){option.name}(?!\w|['\"./-]\w)"
+            message = re.sub(name, option.opts[0], message)
+    return message
+
+
+@contextmanager
+def one_line_warnings() -> Iterator[None]:
+    """Write warnings as one line on standard error, each once."""
+    seen: set[str] = set()
+
+    def show(message: Warning | str, *_: Any, **__: Any) -> None:
+        line = " ".join(str(message).split())
+        if line not in seen:
+            seen.add(line)
+            click.echo(f"Warning: {line}", err=True)
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show
+        yield
+
+
+@contextmanager
+def quiet_pipes() -> Iterator[None]:
+    """End quietly when the reader of a pipe, such as ``head``, has seen enough."""
+    try:
+        yield
+    except BrokenPipeError:
+        # Python flushes standard output once more when it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(0) from None

@@ -1,0 +1,63 @@
+"""Ids as they are typed, and ids as an index knows them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rankfold.index import Index
+
+Id = str | int
+
+
+def whole(text: str) -> int | None:
+    """Return the whole number that a text is, if it would be written in the same way.
+
+    Examples
+    --------
+    >>> whole("7"), whole("-7"), whole("007"), whole("7.0")
+    (7, -7, None, None)
+    """
+    try:
+        number = int(text)
+    except ValueError:
+        return None
+    return number if str(number) == text else None
+
+
+def other_reading(name: Id) -> Id | None:
+    """Return the number for a text, and the text for a number."""
+    return whole(name) if isinstance(name, str) else str(name)
+
+
+def find_ids(index: Index, names: Iterable[Id]) -> list[Id]:
+    """Return ids as the index knows them.
+
+    An id is taken as it stands if a point has it: text from a command line as text. Else it
+    is read the other way, 7 for the text "7" and the text for the number, if a point has that.
+
+    Parameters
+    ----------
+    index : Index
+    names : ids, as they were typed or read
+    """
+    return [_find(index, name) for name in names]
+
+
+def _find(index: Index, name: Id) -> Id:
+    other = other_reading(name)
+    if other is not None and name not in index and other in index:
+        return other
+    return name
+
+
+def read_new_ids(path: str | Path) -> list[Id]:
+    """Read ids of new points, one per line: whole numbers if all are, else texts."""
+    from rankfold.inputs import read_ids
+
+    texts = read_ids(path)
+    numbers = [whole(text) for text in texts]
+    found = [number for number in numbers if number is not None]
+    return list(found) if len(found) == len(texts) else list(texts)

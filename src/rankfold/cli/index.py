@@ -1,0 +1,237 @@
+"""``rankfold index``: build an index, change it, look after it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from rankfold.cli.errors import Command, interruptible
+from rankfold.cli.ids import find_ids
+from rankfold.cli.images import images_of, source_of
+from rankfold.cli.options import count_or_auto, size
+from rankfold.cli.reading import check_width, read, reading_options
+from rankfold.cli.tables import counted, pairs
+
+NAME = click.argument("name", type=click.Path(path_type=Path))
+FILE = click.argument("file", type=click.Path(path_type=Path))
+STOPPED = "Stopped: nothing is half-written."
+
+
+@click.group()
+def index() -> None:
+    """Build an index, change it, look after it.
+
+    An index is a folder. NAME is its path.
+    """
+
+
+@index.command(cls=Command)
+@FILE
+@click.option(
+    "-o",
+    "--output",
+    "name",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="The folder to make.",
+)
+@reading_options
+@click.option(
+    "--size", type=size, metavar="WxH", help="Size that images are brought to; else 32x32."
+)
+@click.option("--colour", is_flag=True, default=None, help="Keep the colours of images.")
+@click.option(
+    "--metric",
+    type=click.Choice(["euclidean", "cosine"]),
+    help="Else that of the file if it names one, else euclidean.",
+)
+@click.option(
+    "--neighbors",
+    "n_neighbors",
+    type=count_or_auto,
+    metavar="NUMBER",
+    default="auto",
+    show_default=True,
+    help="Neighbours in the graph; auto looks at the data.",
+)
+@click.option(
+    "--recall",
+    type=click.FloatRange(0, 1, min_open=True),
+    default=0.99,
+    show_default=True,
+    help="Share of true neighbours that the lists of many points must hold.",
+)
+@click.option("--replace", is_flag=True, help="Replace the index that is there.")
+def build(
+    file: Path,
+    name: Path,
+    metric: str | None,
+    n_neighbors: Any,
+    recall: float,
+    replace: bool,
+    **options: Any,
+) -> None:
+    """Build an index of the points in FILE.
+
+    FILE is an .npy, .npz, .csv, .tsv, .parquet, .hdf5 or .h5 file, or a folder of images.
+    """
+    with interruptible(STOPPED):
+        check_place(name, replace)
+        points = read(file, **options)
+        from rankfold.index import Index
+
+        chosen: Any = metric or points.metric or "euclidean"
+        with Index.build(
+            points.vectors,
+            points.ids,
+            points.payload,
+            path=name,
+            metric=chosen,
+            n_neighbors=n_neighbors,
+            recall=recall,
+            replace=replace,
+            source=source_of(file, **options),
+            progress=sys.stderr.isatty(),
+        ) as made:
+            click.echo(f"{name}: {summary(made.info())}")
+
+
+@index.command(cls=Command)
+@NAME
+@FILE
+@reading_options
+def add(name: Path, file: Path, **options: Any) -> None:
+    """Add the points in FILE to an index.
+
+    Images are brought to the size of those that the index was built from.
+    """
+    from rankfold.index import Index
+
+    with interruptible(STOPPED):
+        with Index.open(name) as there:
+            points = read(file, **options, **images_of(there, file))
+            check_width(points.vectors, str(file), there)
+        with Index.open(name, write=True) as changed:
+            changed.add(points.vectors, points.ids, points.payload)
+            click.echo(f"{name}: added {counted(len(points), 'point')}, now {len(changed)}")
+
+
+@index.command(cls=Command)
+@NAME
+@FILE
+@reading_options
+def update(name: Path, file: Path, **options: Any) -> None:
+    """Give points of an index the vectors and the payload in FILE.
+
+    FILE names them by their ids. Columns that it does not have stay as they are.
+    """
+    from rankfold.check import InputError
+    from rankfold.index import Index
+
+    with interruptible(STOPPED):
+        with Index.open(name) as there:
+            points = read(file, **options, **images_of(there, file))
+            check_width(points.vectors, str(file), there)
+        if points.ids is None:
+            raise InputError(f"{str(file)!r} has no ids; name them with --id-column or --ids.")
+        with Index.open(name, write=True) as changed:
+            changed.update(find_ids(changed, points.ids), points.vectors, points.payload)
+        click.echo(f"{name}: updated {counted(len(points), 'point')}")
+
+
+@index.command(cls=Command)
+@NAME
+@click.argument("names", metavar="[ID]...", nargs=-1)
+@click.option("--ids", metavar="FILE", help="A file of ids, one per line; - reads them.")
+def remove(name: Path, names: tuple[str, ...], ids: str | None) -> None:
+    """Remove points from an index.
+
+    Before ids that begin with a dash, write --.
+    """
+    from rankfold.index import Index
+    from rankfold.inputs import read_ids
+
+    if bool(names) == bool(ids):
+        raise click.UsageError("Give ids, or a file of them with --ids.")
+    with interruptible(STOPPED):
+        typed = read_ids(ids) if ids else names
+        with Index.open(name, write=True) as changed:
+            gone = list(dict.fromkeys(find_ids(changed, typed)))
+            changed.remove(gone)
+            click.echo(f"{name}: removed {counted(len(gone), 'point')}, now {len(changed)}")
+
+
+@index.command(cls=Command)
+@NAME
+@click.option(
+    "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True
+)
+def info(name: Path, form: str) -> None:
+    """Say what an index holds."""
+    from rankfold.index import Index
+
+    with Index.open(name) as opened:
+        known = opened.info()
+    if form == "json":
+        click.echo(json.dumps(known, indent=2, ensure_ascii=False))
+    else:
+        click.echo(pairs(known))
+
+
+@index.command(cls=Command)
+@NAME
+def check(name: Path) -> None:
+    """Look at every byte of an index for damage."""
+    from rankfold.index import Index
+    from rankfold.storage import Store
+
+    with Store.open(name) as store:
+        store.verify()
+    with Index.open(name) as opened:
+        click.echo(f"{name}: {counted(len(opened), 'point')}, no damage found")
+
+
+@index.command(cls=Command)
+@NAME
+def merge(name: Path) -> None:
+    """Merge changes, so that the index opens faster."""
+    from rankfold.index import Index
+
+    with interruptible(STOPPED), Index.open(name, write=True) as opened:
+        waiting = opened.info()["pending_changes"]
+        opened.save()
+        click.echo(f"{name}: merged {counted(waiting, 'change')}")
+
+
+def check_place(folder: Path, replace: bool) -> None:
+    """Require a place for a new index before any work is done for it."""
+    from rankfold.check import InputError
+    from rankfold.files import check_folder
+    from rankfold.storage.creation import check_absent, check_store
+
+    if folder.exists() and not replace:
+        raise InputError(f"{str(folder)!r} exists already; name another folder, or give --replace.")
+    if folder.exists():
+        check_store(folder)
+    else:
+        check_absent(folder)
+    check_folder(folder)
+
+
+def summary(known: dict[str, Any]) -> str:
+    """Say in one line what an index holds."""
+    columns = known["columns"]
+    named = f" ({', '.join(columns)})" if 0 < len(columns) <= 5 else ""
+    return ", ".join(
+        [
+            counted(known["points"], "point"),
+            counted(known["features"], "feature"),
+            counted(len(columns), "column") + named,
+            known["metric"],
+            f"{known['neighbors']} neighbours",
+        ]
+    )

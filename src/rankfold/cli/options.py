@@ -1,0 +1,61 @@
+"""How the values of options are read."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, Literal
+
+import click
+
+
+def words(text: str) -> list[str]:
+    """Return the words between commas.
+
+    Examples
+    --------
+    >>> words("x, y"), words("")
+    (['x', 'y'], [])
+    """
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def size(text: str) -> tuple[int, int]:
+    """Return width and height.
+
+    Examples
+    --------
+    >>> size("32x24")
+    (32, 24)
+    """
+    found = re.fullmatch(r"(\d{1,9})x(\d{1,9})", text)
+    if found is None:
+        raise click.BadParameter(f"{text!r} is not a width and a height, such as 32x32.")
+    return int(found[1]), int(found[2])
+
+
+def count_or_auto(text: str) -> int | Literal["auto"]:
+    """Return a whole number, or "auto"."""
+    if text == "auto":
+        return "auto"
+    try:
+        return int(text)
+    except ValueError:
+        raise click.BadParameter(f"{text!r} is neither a whole number nor 'auto'.") from None
+
+
+def setting(text: str) -> tuple[str, Any]:
+    """Return a name and its value; what is no value of JSON is text.
+
+    Examples
+    --------
+    >>> setting("smoothness=10"), setting("gamma=own")
+    (('smoothness', 10), ('gamma', 'own'))
+    """
+    name, equals, value = text.partition("=")
+    if not equals or not name.isidentifier():
+        raise click.BadParameter(f"{text!r} is not a name and a value, such as smoothness=10.")
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value

@@ -1,0 +1,214 @@
+"""``rankfold query``: ask an index."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rankfold.cli.answers import Answer, write_csv, write_json, write_table
+from rankfold.cli.errors import Command
+from rankfold.cli.ids import find_ids
+from rankfold.cli.images import images_of
+from rankfold.cli.index import NAME
+from rankfold.cli.options import setting
+from rankfold.cli.reading import check_width
+
+if TYPE_CHECKING:
+    from rankfold.index import Index, Reason, Results
+
+METHODS = (
+    "ran",
+    "euclidean",
+    "self_diffusion",
+    "pagerank",
+    "manifold",
+    "transduction",
+    "lcdp",
+    "tensor",
+)
+"""The names of RANKERS, which takes long to import."""
+
+EXAMPLES = """\b
+Examples:
+  rankfold query digits --id 170
+  rankfold query digits --id 170 --not 326 --where "digit = 8" --explain
+  rankfold query digits --vector new.npy --top 100 --format csv
+"""
+
+FORMATS = {"table": write_table, "json": write_json, "csv": write_csv}
+
+
+@click.command(cls=Command, epilog=EXAMPLES)
+@NAME
+@click.option("--id", "ids", multiple=True, metavar="ID", help="A point to rank by.")
+@click.option(
+    "--vector",
+    "vectors",
+    multiple=True,
+    metavar="FILE",
+    help="Vectors to rank by: a file or picture; - reads numbers from standard input.",
+)
+@click.option("--weight", "weights", multiple=True, type=float, help="Of each example, ids first.")
+@click.option("--not", "negative", multiple=True, metavar="ID", help="A point unlike the results.")
+@click.option(
+    "--not-vector", "negative_vectors", multiple=True, metavar="FILE", help="Vectors unlike them."
+)
+@click.option("--where", metavar="CONDITION", help="On payload, such as 'price < 10 and not sold'.")
+@click.option("--top", type=int, default=10, show_default=True, help="How many results.")
+@click.option("--offset", type=int, default=0, show_default=True, help="Results to skip before.")
+@click.option(
+    "--diversity",
+    type=float,
+    default=0.0,
+    show_default=True,
+    help="From 0, as ranked, to 1, as unlike each other as can be.",
+)
+@click.option(
+    "--method",
+    type=click.Choice(METHODS),
+    metavar="NAME",
+    default="ran",
+    show_default=True,
+    help=f"How to rank: {', '.join(METHODS)}.",
+)
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    type=setting,
+    metavar="NAME=VALUE",
+    help="A parameter of the method, such as smoothness=10.",
+)
+@click.option("--include-query", is_flag=True, help="Let the query's own points be results.")
+@click.option("--explain", is_flag=True, help="Say of every result why it is here.")
+@click.option("--explain-id", metavar="ID", help="Say of this point why it is where it is.")
+@click.option(
+    "--picture",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Draw why the point of --explain-id, else the first result, is here (.png).",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice([*FORMATS]),
+    default="table",
+    show_default=True,
+    help="How the results are written to standard output.",
+)
+def query(
+    name: Path,
+    ids: tuple[str, ...],
+    vectors: tuple[str, ...],
+    negative: tuple[str, ...],
+    negative_vectors: tuple[str, ...],
+    weights: tuple[float, ...],
+    settings: tuple[tuple[str, Any], ...],
+    explain: bool,
+    explain_id: str | None,
+    picture: Path | None,
+    form: str,
+    **asked: Any,
+) -> None:
+    """Rank the points of an index by their likeness to a query.
+
+    The examples of one query are given by --id and --vector, each as often as needed; what is
+    not looked for, by --not and --not-vector.
+    """
+    if not ids and not vectors:
+        raise click.UsageError("Give a point with --id, or vectors with --vector.")
+    if form == "csv" and (explain or explain_id is not None):
+        raise click.UsageError("csv has no place for explanations; take table or json.")
+    if picture is not None:
+        check_picture(picture)
+    from rankfold.index import Index
+
+    with Index.open(name) as index:
+        wanted, unwanted = find_ids(index, ids), find_ids(index, negative)
+        check_once([*wanted, *unwanted])
+        results = index.query(
+            wanted,
+            read_all(index, vectors),
+            weights or None,
+            negative=unwanted,
+            negative_vectors=read_all(index, negative_vectors),
+            **asked,
+            **dict(settings),
+        )
+        reasons = extra = None
+        if explain:
+            reasons = [None if is_example(results, p) else results.explain(p) for p in results]
+        if explain_id is not None:
+            extra = explain_point(results, *find_ids(index, [explain_id]))
+        if picture is not None:
+            draw(results, extra, picture)
+        click.echo(FORMATS[form](Answer(results, reasons, extra)), nl=False)
+
+
+def check_picture(path: Path) -> None:
+    """Require that a picture can be drawn before any work is done for it."""
+    from rankfold.check import InputError
+    from rankfold.drawing import require_matplotlib
+    from rankfold.files import check_folder
+
+    require_matplotlib()
+    if path.suffix.lower() != ".png":
+        raise InputError(f"{str(path)!r} ends in {path.suffix!r}, but pictures are .png files.")
+    if not path.absolute().parent.is_dir():
+        raise InputError(f"the folder {str(path.parent)!r} does not exist; make it first.")
+    check_folder(path.parent)
+
+
+def check_once(points: list[str | int]) -> None:
+    """Require that a query names no point twice."""
+    from rankfold.check import InputError
+
+    twice = [point for place, point in enumerate(points) if point in points[:place]]
+    if twice:
+        raise InputError(
+            f"the query names {twice[0]!r} more than once; to make it count more, give it a "
+            "larger --weight."
+        )
+
+
+def read_all(index: Index, files: tuple[str, ...]) -> Any:
+    """Read the vectors of a query from all files, as the index reads them."""
+    if not files:
+        return None
+    import numpy as np
+
+    from rankfold.inputs import read_vectors
+
+    found = []
+    for file in files:
+        vectors = read_vectors(file, **images_of(index, Path(file)))
+        check_width(vectors, file, index)
+        found.append(vectors)
+    return np.concatenate(found)
+
+
+def explain_point(results: Results, point: Any) -> Reason:
+    """Explain a point that was asked about."""
+    from rankfold.check import InputError
+
+    if is_example(results, point):
+        raise InputError(f"{point!r} is an example of the query, which has no place to explain.")
+    return results.explain(point)
+
+
+def is_example(results: Results, point: Any) -> bool:
+    """Tell whether a point was named in the query."""
+    return point in results.asked.ids or point in results.asked.negative
+
+
+def draw(results: Results, chosen: Reason | None, path: Path) -> None:
+    """Draw why a point is here: the chosen one, else the first result that can be explained."""
+    from rankfold.check import InputError
+
+    best = next((point for point in results if not is_example(results, point)), None)
+    if chosen is None and best is None:
+        raise InputError("there is no result to draw; ask for more, or for another condition.")
+    reason = chosen or results.explain(best)
+    reason.draw(path)
+    click.echo(f"Picture: {path}", err=True)

@@ -1,0 +1,108 @@
+"""What only real processes show: pipes, Ctrl-C, completion, a quick start."""
+
+import os
+import pty
+import signal
+import subprocess
+
+import numpy as np
+import pytest
+
+
+def test_results_go_through_pipes(shell, index):
+    result = shell(
+        f"rankfold query {index} --id m5 --top 3 --format csv | tail -n +2 | cut -d, -f2 "
+        f"| rankfold index remove {index} --ids -"
+    )
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout == "moons: removed 3 points, now 397\n"
+
+
+@pytest.mark.parametrize("form", ["table", "json"])
+def test_a_reader_that_leaves_early_is_no_error(shell, index, form):
+    # The pipe holds less than the answer, so that the writer must notice.
+    line = f"rankfold query {index} --id m5 --top 400 --explain --format {form}"
+    result = shell(f"{line} | (read -r first; echo read)")
+    assert (result.returncode, result.stdout, result.stderr) == (0, "read\n", "")
+
+
+def test_a_closed_pipe_is_quiet(script, index, tmp_path):
+    reading, writing = os.pipe()
+    os.close(reading)
+    words = [script, "query", index, "--id", "m5"]
+    with os.fdopen(writing, "w") as pipe:
+        result = subprocess.run(words, cwd=tmp_path, stdout=pipe, stderr=subprocess.PIPE, text=True)
+    assert (result.returncode, result.stderr) == (0, "")
+
+
+def test_interrupted_build_leaves_nothing(script, tmp_path):
+    generator = np.random.default_rng(0)
+    np.save(tmp_path / "many.npy", generator.standard_normal((60_000, 64)).astype("float32"))
+    terminal, stderr = pty.openpty()
+    process = subprocess.Popen(
+        [script, "index", "build", "many.npy", "-o", "many"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=stderr,
+        text=True,
+    )
+    os.close(stderr)
+    shown = ""
+    while "neighbours" not in shown:  # the bar, so that the search has begun
+        shown += os.read(terminal, 1000).decode()
+    process.send_signal(signal.SIGINT)
+    rest = rest_of(terminal)
+    printed, _ = process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert printed == ""
+    assert "Stopped: nothing is half-written." in rest
+    assert "Traceback" not in rest
+    assert [path.name for path in tmp_path.iterdir()] == ["many.npy"]
+
+
+def rest_of(terminal):
+    text = b""
+    while True:
+        try:
+            more = os.read(terminal, 1000)
+        except OSError:  # so Linux says that the other side is closed
+            break
+        if not more:
+            break
+        text += more
+    os.close(terminal)
+    return text.decode()
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("rankfold ind", {"index"}),
+        ("rankfold index me", {"merge"}),
+        ("rankfold query moons --f", {"--format"}),
+        ("rankfold query moons --format j", {"json"}),
+    ],
+)
+def test_completion(shell, line, expected):
+    words = line.split()
+    result = shell(
+        "rankfold",
+        _RANKFOLD_COMPLETE="bash_complete",
+        COMP_WORDS=line,
+        COMP_CWORD=str(len(words) - 1),
+    )
+    assert {row.partition(",")[2] for row in result.stdout.split()} == expected
+
+
+def test_documented_completion_is_valid_bash(shell):
+    result = shell('eval "$(_RANKFOLD_COMPLETE=bash_source rankfold)" && complete -p rankfold')
+    assert result.returncode == 0
+    assert result.stdout.startswith("complete ")
+
+
+def test_help_needs_nothing_heavy(shell):
+    result = shell("PYTHONPROFILEIMPORTTIME=1 rankfold query --help")
+    assert "--explain-id" in result.stdout
+    loaded = {line.rpartition("|")[2].strip() for line in result.stderr.splitlines()}
+    assert "rankfold.cli.query" in loaded
+    assert not {"numpy", "scipy", "sklearn", "rich"} & loaded

@@ -1,0 +1,210 @@
+"""``rankfold query``."""
+
+import csv
+import json
+from io import StringIO
+
+import numpy as np
+import pytest
+
+from rankfold import RANKERS, Index
+from rankfold.cli.query import METHODS
+
+
+@pytest.fixture
+def ask(index, call):
+    def ask(*words, status=0, **options):
+        result = call("query", index, *words, **options)
+        assert result.exit_code == status, result.output
+        return result
+
+    return ask
+
+
+def found(result):
+    return json.loads(result.stdout)
+
+
+def ids_of(result):
+    return [row["id"] for row in found(result)["results"]]
+
+
+def test_json_is_the_answer_of_the_library(ask, index):
+    words = ["--id", "m5", "--id", "m9", "--weight", 2, "--weight", 1, "--not", "m50"]
+    more = ["--where", "moon = 1", "--top", 4, "--offset", 2, "--set", "smoothness=3"]
+    result = ask(*words, *more, "--format", "json")
+    assert result.stderr == ""
+    with Index.open(index) as opened:
+        answer = opened.query(
+            ["m5", "m9"],
+            weights=[2, 1],
+            negative="m50",
+            where="moon = 1",
+            top=4,
+            offset=2,
+            smoothness=3,
+        )
+        rows, solution = answer.rows(), answer.ranking.solution
+    whole = found(result)
+    assert list(whole) == ["query", "solution", "results"]
+    assert whole["results"] == rows
+    assert [row["rank"] for row in rows] == [3, 4, 5, 6]
+    assert whole["solution"] == {
+        "bound": solution.bound,
+        "certified": solution.certified,
+        "converged": solution.converged,
+        "residual": solution.residual,
+    }
+    asked = {"ids": ["m5", "m9"], "weights": [2.0, 1.0], "not": ["m50"], "where": "moon = 1"}
+    assert asked.items() <= whole["query"].items()
+    assert whole["query"]["parameters"] == {"smoothness": 3}
+
+
+def test_methods_are_those_of_the_library():
+    assert set(METHODS) == set(RANKERS)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_answers(ask, method):
+    assert len(ids_of(ask("--id", "m5", "--top", 3, "--method", method, "--format", "json"))) == 3
+
+
+def test_csv_has_every_column_and_every_digit(ask):
+    rows = list(csv.DictReader(StringIO(ask("--id", "m5", "--format", "csv").stdout)))
+    expected = found(ask("--id", "m5", "--format", "json"))["results"]
+    assert list(rows[0]) == ["rank", "id", "score", "moon", "note"]
+    assert [float(row["score"]) for row in rows] == [row["score"] for row in expected]
+    assert [row["note"] for row in rows] == [row["payload"]["note"] for row in expected]
+
+
+def test_payload_never_hides_the_columns_of_a_result(call, tmp_path):
+    lines = ["id,x,y,score,name", *(f"p{i},{i},{i % 2},{i}.5,n" for i in range(6))]
+    (tmp_path / "p.csv").write_text("\n".join(lines))
+    assert call("index", "build", "p.csv", "-o", "p", "--vector-columns", "x,y").exit_code == 0
+    head = call("query", "p", "--id", "p1", "--format", "csv").stdout.splitlines()[0]
+    assert head == "rank,id,score,payload.score,name"
+
+
+@pytest.mark.parametrize(("typed", "known"), [("7", "7"), ("8", 8), ("09", "09"), ("m5", "m5")])
+def test_ids_are_found_as_text_first_then_as_whole_number(ask, typed, known):
+    assert found(ask("--id", typed, "--format", "json"))["query"]["ids"] == [known]
+
+
+def test_text_that_is_no_plain_number_is_no_number(ask):
+    result = ask("--id", "08", status=1)
+    assert result.stderr == "Error: there are no points with the ids '08'.\n"
+
+
+def test_a_vector_from_standard_input_and_from_a_file_rank_alike(ask, tmp_path, moons):
+    np.save(tmp_path / "one.npy", moons.X[9])
+    text = " ".join(map(repr, moons.X[9].tolist()))
+    piped = ask("--vector", "-", "--format", "json", input=text)
+    read = ask("--vector", "one.npy", "--format", "json")
+    assert ids_of(piped) == ids_of(read)
+    assert ids_of(read)[0] == "m9"
+    assert found(read)["query"]["vectors"] == 1
+
+
+def test_explanations_follow_the_table_and_sit_in_json(ask):
+    text = ask("--id", "m5", "--top", 2, "--explain", "--explain-id", "8").stdout
+    assert [line for line in text.splitlines() if line.startswith("Why")][-1] == "Why is 8 here?"
+    assert text.count("Why is") == 3
+    whole = found(
+        ask("--id", "m5", "--top", 2, "--explain", "--explain-id", "8", "--format", "json")
+    )
+    assert [row["explanation"]["point"] for row in whole["results"]] == [
+        row["id"] for row in whole["results"]
+    ]
+    assert whole["explained"]["point"] == 8
+
+
+def test_points_of_the_query_have_nothing_to_explain(ask):
+    words = ["--id", "m5", "--top", 2, "--include-query", "--explain"]
+    rows = found(ask(*words, "--format", "json"))["results"]
+    assert rows[0]["id"] == "m5"
+    assert rows[0]["explanation"] is None
+    assert rows[1]["explanation"]["score_rank"] == 1
+    assert ask("--id", "m5", "--explain-id", "m5", status=1).stderr == (
+        "Error: 'm5' is an example of the query, which has no place to explain.\n"
+    )
+
+
+def test_picture_is_drawn_and_named_on_standard_error(ask, tmp_path):
+    result = ask("--id", "m5", "--top", 1, "--picture", "why.png")
+    assert (tmp_path / "why.png").read_bytes().startswith(b"\x89PNG")
+    assert result.stderr == "Picture: why.png\n"
+    assert "Picture" not in result.stdout
+
+
+def test_narrow_terminals_lose_columns_not_ids(ask, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "22")
+    result = ask("--id", "m5", "--top", 2)
+    lines = result.stdout.splitlines()
+    assert lines[0].split() == ["rank", "id", "score"]
+    assert all(len(line) <= 22 for line in lines)
+    assert result.stderr == "Columns without room: moon, note. The formats json and csv have all.\n"
+
+
+def test_nothing_in_a_cell_can_steer_the_terminal(call, tmp_path):
+    columns = {"name": ["\x1b[2Jgone", "two\nlines", "x" * 99, "[bold]b", "ok", "ok"]}
+    Index.build(np.eye(6), payload=columns, path=tmp_path / "p").close()
+    text = call("query", "p", "--id", 4, "--top", 5).stdout
+    assert "\x1b" not in text
+    assert "two lines" in text
+    assert "[bold]b" in text
+    assert f"{'x' * 29}..." in text
+    assert len(text.splitlines()) == 6
+
+
+def test_warnings_are_one_line(ask, shell, index):
+    line = f"rankfold query {index} --id m5 --set max_iter=2 --set guard=false --top 1"
+    result = shell(line)
+    assert result.returncode == 0
+    assert result.stderr.startswith("Warning: 1 of 1 queries ended at max_iter=2")
+    assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "message"),
+    [
+        ([], 2, "Give a point with --id, or vectors with --vector."),
+        (["--id", "m5", "--set", "smoothness"], 2, "such as smoothness=10"),
+        (["--id", "m5", "--explain", "--format", "csv"], 2, "csv has no place for explanations"),
+        (["--id", "m5", "--format", "xml"], 2, "'xml' is not one of"),
+        (["--id", "m5", "--method", "magic"], 2, "'magic' is not one of 'ran'"),
+        (["--id", "m5", "--set", "speed=3"], 1, "method 'ran' has no parameter 'speed'"),
+        (["--id", "m5", "--not", "m5"], 1, "the query names 'm5' more than once"),
+        (["--id", "m5", "--weight", "1", "--weight", "2"], 1, "the query has 1 examples"),
+        (["--id", "m5", "--top", "0"], 1, "top is 0, but must be a whole number"),
+        (["--id", "m5", "--where", "colour = 3"], 1, "there is no column 'colour'"),
+        (["--id", "m5", "--picture", "why.jpg"], 1, "pictures are .png files"),
+        (["--id", "m5", "--picture", "no/why.png"], 1, "the folder 'no' does not exist"),
+        (["--vector", "no.npy"], 1, "there is no file 'no.npy'"),
+        (["--vector", "no.png"], 1, "the index was not built from images"),
+    ],
+)
+def test_bad_words(ask, words, status, message):
+    result = ask(*words, status=status)
+    assert message in result.stderr
+    assert result.stdout == ""
+
+
+def test_a_vector_of_another_width_names_its_source(ask):
+    result = ask("--vector", "-", input="1 2 3", status=1)
+    assert result.stderr == (
+        "Error: standard input has vectors of 3 numbers, but those of the index have 2; "
+        "make them in the same way.\n"
+    )
+
+
+def test_no_result_is_said_on_standard_error(ask):
+    result = ask("--id", "m5", "--where", "moon = 5")
+    assert result.stdout.splitlines() == ["rank  id  score  moon  note"]
+    assert result.stderr == "No results.\n"
+
+
+def test_output_that_cannot_hold_a_sign_is_an_error(call, shell, tmp_path):
+    Index.build(np.eye(4), payload={"name": ["東"] * 4}, path=tmp_path / "p").close()
+    result = shell("rankfold query p --id 1 --format csv", PYTHONIOENCODING="latin-1")
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr.startswith("Error: the output is in latin-1, which has no '\\u6771'")

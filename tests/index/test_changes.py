@@ -8,6 +8,7 @@ from index_cases import Expected, built, check_holds, payload, vectors
 
 from rankfold import Index, InputError
 from rankfold.index import keeper
+from rankfold.neighbors import LivingEngine
 
 NEW = vectors(np.random.default_rng(9), 4)
 
@@ -227,3 +228,57 @@ def test_threads_that_change_take_turns():
         assert index.ids == list(range(70))
         arrived = index.vectors(range(30, 70))
         assert sorted(map(tuple, arrived)) == sorted(map(tuple, new))
+
+
+def same_answers(index, expected, **query):
+    with expected.anew(index) as fresh:
+        found, true = index.query(**query, top=100), fresh.query(**query, top=100)
+        scores = dict(zip(true.ids, true.scores, strict=True))
+        assert len(found) == len(true)
+        np.testing.assert_allclose(found.scores, [scores[name] for name in found.ids], atol=1e-8)
+
+
+@pytest.mark.parametrize("n_neighbors", [None, 9])
+def test_the_graph_has_as_many_neighbours_as_there_are_points_for(n_neighbors):
+    """Also where a ranker follows the changes instead of being fitted again."""
+    rng = np.random.default_rng(3)
+    query = {"ids": "p5", "solver": "local", "tol": 1e-10}
+    if n_neighbors is not None:
+        query["n_neighbors"] = n_neighbors
+    index, expected = built(14, n_neighbors=8)
+    with index:
+        same_answers(index, expected, **query)
+        index.remove([0, 1, 2])
+        expected.remove([0, 1, 2])
+        same_answers(index, expected, **query)
+        for first in (0, 20):
+            ids, X, columns = (
+                [f"n{first + i}" for i in range(20)],
+                vectors(rng, 20),
+                payload(rng, 20),
+            )
+            index.add(X, ids, columns)
+            expected.add(ids, X, columns)
+            same_answers(index, expected, **query)
+
+
+def test_a_change_that_is_interrupted_after_it_was_written_is_there(monkeypatch):
+    index, expected = built()
+    query = {"ids": [3], "solver": "local", "tol": 1e-10}
+    apply = LivingEngine.apply
+
+    def interrupted(engine, change):
+        engine._points.append(change.added)
+        monkeypatch.setattr(LivingEngine, "apply", apply)
+        raise KeyboardInterrupt
+
+    with index:
+        same_answers(index, expected, **query)
+        monkeypatch.setattr(LivingEngine, "apply", interrupted)
+        rng = np.random.default_rng(3)
+        X, columns = vectors(rng, 2), payload(rng, 2)
+        with pytest.raises(KeyboardInterrupt):
+            index.add(X, ["a", "b"], columns)
+        expected.add(["a", "b"], X, columns)
+        check_holds(index, expected)
+        same_answers(index, expected, **query)

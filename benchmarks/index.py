@@ -3,8 +3,8 @@
 Points lie on curved sheets, 2,000 on each, in random order, with 32 features and one column of
 payload. An index is built on disk, beside the search for its neighbour lists alone, and opened
 again with its pages in memory. The first query fits RAN to the graph; the first one after a change
-takes up what has changed. Then a point is added, removed and described anew, each on disk when it returns, in turns
-with queries by plain distance, which fit nothing. Compiled code is loaded before.
+takes up what has changed. Then a point is added, removed and described anew, each on disk when it
+returns, in turns with queries by plain distance, which fit nothing. Compiled code is loaded before.
 """
 
 from pathlib import Path

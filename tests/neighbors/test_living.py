@@ -100,6 +100,23 @@ def test_lists_are_those_of_an_engine_built_anew(seed, n, width, metric, tied, n
         followed.check_follower()
 
 
+@pytest.mark.parametrize("kind", ["exact", "faiss"])
+def test_a_planned_change_has_not_happened(kind):
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(300, 3)).astype(np.float32)
+    chosen = FaissEngine(X) if kind == "faiss" else ExactEngine(X)
+    engine = LivingEngine.build(X, "euclidean", 5, engine=chosen)
+    engine.remove([3, 4])
+    same = LivingEngine.restore(*saved(engine))
+    change = engine.plan([7, 5], X[:3] + 1)
+    same_state(engine, same)
+    assert change.removed.tolist() == [5, 7]
+    engine.apply(change)
+    same.apply(Change.of(change.arrays()))
+    same_state(engine, same)
+    assert engine.n_alive == 299
+
+
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("tied", [True, False])
 def test_lists_of_more_points(metric, tied):

@@ -97,6 +97,47 @@ def test_a_change_is_logged_and_applied(path):
         store.verify()
 
 
+def test_payload_changes_in_place(path):
+    with Store.open(path, write=True) as store, Store.open(path) as reader:
+        before = store.payload_of([0, 1, 2])
+        for slots, payload, message in [
+            ([7], {"count": [1]}, "no points at the slots 7"),
+            ([1, 1], {"count": [1, 1]}, "more than once"),
+            ([1, 2], {"count": [1]}, "1 values for 2 points"),
+            ([1], {"colour": [1]}, "new columns: 'colour'"),
+            ([0, 1], {"count": [1, 2], "sold": ["x", "y"]}, "holds boolean values"),
+        ]:
+            with pytest.raises(InputError, match=message):
+                store.change_payload(slots, payload)
+            assert reader.payload_of([0, 1, 2]) == before
+        store.change_payload([2, 0], {"count": [0.5, None], "sold": [True, False]})
+        for one in (store, reader):
+            assert one.version == (1, 0)
+            assert one.n_pending == 0
+            assert one.columns["count"] == "number"
+            expected = {**before, "count": [None, 2.0, 0.5], "sold": [False, None, True]}
+            assert one.payload_of([0, 1, 2]) == expected
+            assert one.matching("count < 1").tolist() == [2]
+            one.verify()
+        with pytest.raises(InputError, match="write=True"):
+            reader.change_payload([0], {"count": [1]})
+
+
+def test_the_largest_number_among_ids(tmp_path):
+    for number, (ids, largest) in enumerate(
+        [
+            ([], None),
+            (["a", "5"], None),
+            ([3, "9", -1], 3),
+            ([-4, -2], -2),
+            ([2**63 - 1, 0], 2**63 - 1),
+        ]
+    ):
+        Store.create(tmp_path / str(number), {}, {}, ids)
+        with Store.open(tmp_path / str(number)) as store:
+            assert store.largest_number == largest
+
+
 def test_a_merge_renumbers_and_clears_the_log(path):
     with Store.open(path, write=True) as store:
         store.append({}, removed=[0], added_slots=[5], ids=["last"])
@@ -259,9 +300,15 @@ def test_nothing_is_overwritten_unasked(path, tmp_path):
     for taken in (path, tmp_path / "file", tmp_path / "folder"):
         with pytest.raises(InputError, match="exists already"):
             Store.create(taken, {}, {}, [])
+        with pytest.raises(InputError, match="exists already"):
+            Store.check_place(taken)
     for foreign in (tmp_path / "file", tmp_path / "folder"):
         with pytest.raises(StorageError, match="index"):
             Store.create(foreign, {}, {}, [], replace=True)
+        with pytest.raises(StorageError, match="index"):
+            Store.check_place(foreign, replace=True)
+    Store.check_place(path, replace=True)
+    Store.check_place(tmp_path / "new", replace=True)
     with pytest.raises(InputError, match="does not exist"):
         Store.create(tmp_path / "a" / "b", {}, {}, [])
     with pytest.raises(InputError, match="JSON"):

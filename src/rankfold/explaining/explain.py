@@ -63,7 +63,7 @@ def explain(
     point = _check_point(point, checked, engine.n_points)
     check_count(most_points, "most_points")
     distances = np.maximum(plain_sq_distances(engine, checked), 0.0)
-    others = np.ones(engine.n_points, dtype=bool)
+    others = np.isfinite(distances)  # removed points are nowhere
     others[checked.ids] = False
     scored = ranker.scored(checked)
     scores = np.zeros(engine.n_points)
@@ -80,7 +80,7 @@ def explain(
     return Explanation(
         type(ranker).__name__,
         point,
-        int(np.isfinite(distances[others]).sum()),
+        int(np.count_nonzero(others)),
         math.sqrt(distances[point]),
         _place(-distances, distances, point, others),
         score,

@@ -53,6 +53,13 @@ class Asked:
         """Return the query in terms of slots: positive examples first, ids before vectors."""
         examples = [*self.ids, *self.negative]
         slots = store.slots_of(examples) if examples else np.empty(0, dtype=np.int64)
+        found, counts = np.unique(slots, return_counts=True)
+        if len(found) < len(slots):
+            (twice,) = store.ids_of(found[[counts.argmax()]])
+            raise InputError(
+                f"{twice!r} is an example more than once, among ids and negative; name it once, "
+                "and give it a larger weight to make it count more."
+            )
         vectors = check_vectors(self.vectors, n_features)
         opposed = check_vectors(self.negative_vectors, n_features)
         n_ids, n_positive = len(self.ids), len(self.ids) + len(vectors)

@@ -7,23 +7,28 @@ from typing import Any, Literal
 
 import numpy as np
 
-from rankfold.check import InputError, check_matrix
+from rankfold.check import InputError, check_choice, check_matrix, check_share
 from rankfold.inputs import Points, as_columns
 from rankfold.neighbors import LivingEngine, choose_engine
 from rankfold.rankers.candidates import choose_from_sample, stored_width
+from rankfold.storage.columns import checked_payload
 from rankfold.storage.ids import distinct_ids
 from rankfold.types import FloatArray
 
 
-def checked_input(X: Any, ids: Any, payload: Any) -> Points:
-    """Check vectors, ids and payload before any work is done with them."""
+def checked_input(X: Any, ids: Any, payload: Any, metric: str, recall: float) -> Points:
+    """Check everything before any work is done with it."""
+    check_choice(metric, "metric", ("euclidean", "cosine"))
+    check_share(recall, "recall", one=True)
     vectors = check_matrix(X, "X")
     if not len(vectors):
         raise InputError("X has no rows; give at least one point.")
     names = None if ids is None else distinct_ids(ids)
     if names is not None:
         check_as_many(vectors, names)
-    return Points(vectors, names, as_columns(payload, len(vectors)))
+    columns = as_columns(payload, len(vectors))
+    checked_payload(columns, len(vectors))
+    return Points(vectors, names, columns)
 
 
 def check_as_many(vectors: FloatArray, ids: Sized) -> None:

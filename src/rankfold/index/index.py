@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import replace as replaced
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from shutil import rmtree
+from tempfile import mkdtemp
 from types import TracebackType
 from typing import Any, Literal, Self
+from weakref import finalize
 
 import numpy as np
 
-from rankfold.check import InputError, StorageError
-from rankfold.diversity import diverse, n_candidates
-from rankfold.explaining import explain
+from rankfold.check import InputError, StorageError, check_vectors
+from rankfold.index.answering import Answering
 from rankfold.index.asked import Asked
 from rankfold.index.building import built, check_as_many, checked_input
 from rankfold.index.keeper import Keeper
-from rankfold.index.matching import matching_only, ranked
-from rankfold.index.methods import Methods
 from rankfold.index.results import Reason, Results, as_list
 from rankfold.inputs import as_columns
-from rankfold.rankers import Ranker
 from rankfold.storage import Store
-from rankfold.types import FloatArray, Ranking
+from rankfold.storage.ids import distinct_ids
+from rankfold.types import FloatArray, IntArray
 
 
 class Index:
@@ -30,7 +28,7 @@ class Index:
 
     Made by `build` or `open`. A change that has returned is on disk: it is there after a crash.
     One process at a time may change an index, any number may ask it; each answer is that of
-    the last change. A block of ``with`` closes it at its end.
+    the last change. Threads take turns. A block of ``with`` closes it at its end.
 
     Examples
     --------
@@ -47,9 +45,9 @@ class Index:
     400
     """
 
-    def __init__(self, keeper: Keeper, temporary: TemporaryDirectory[str] | None = None) -> None:
-        self._keeper, self._temporary = keeper, temporary
-        self._methods = Methods()
+    def __init__(self, keeper: Keeper, temporary: Path | None = None) -> None:
+        self._keeper, self._answering = keeper, Answering(keeper)
+        self._discard = None if temporary is None else finalize(self, rmtree, temporary, True)
 
     @classmethod
     def build(
@@ -91,19 +89,22 @@ class Index:
         progress : bool
             Whether to show bars on stderr.
         """
-        points = checked_input(X, ids, payload)
-        temporary = None
-        if path is None:
-            temporary = TemporaryDirectory(prefix="rankfold-")
-            path = Path(temporary.name) / "index"
-        elif Path(path).exists() and not replace:
-            raise InputError(
-                f"{str(path)!r} exists already; name another folder, or give replace=True."
-            )
+        points = checked_input(X, ids, payload, metric, recall)
+        if path is not None:
+            Store.check_place(path, replace=replace)
         arrays, settings = built(points, metric, n_neighbors, recall, progress)
         settings["source"] = source or {}
+        temporary = None
+        if path is None:
+            temporary = Path(mkdtemp(prefix="rankfold-"))
+            path = temporary / "index"
         names = range(len(points)) if points.ids is None else points.ids
-        Store.create(path, arrays, settings, names, points.payload, replace=replace)
+        try:
+            Store.create(path, arrays, settings, names, points.payload, replace=replace)
+        except BaseException:
+            if temporary is not None:
+                rmtree(temporary, ignore_errors=True)
+            raise
         return cls(Keeper(Store.open(path, write=True)), temporary)
 
     @classmethod
@@ -131,22 +132,23 @@ class Index:
         Parameters
         ----------
         path : str or Path, optional
-            Another folder; the one it was in stays as it is. Without, changes that wait to be
-            merged are merged where they are, which makes opening faster.
+            Another folder; the one it was in stays as it is, a temporary one is deleted. Without,
+            changes that wait to be merged are merged where they are, which makes opening faster.
         replace : bool
             Whether an index at ``path`` may be replaced.
         """
-        if path is None:
+        store = self._keeper.store
+        if path is None or (Path(path).exists() and store.folder.samefile(path)):
             self._keeper.merge()
             return
-        store = self._keeper.store
-        with self._keeper.current() as engine:
-            arrays, settings, kept = engine.compacted()
-            everything = {**store.settings, "engine": settings}
+        Store.check_place(path, replace=replace)
+        with self._keeper.current():
+            arrays, settings, kept = self._keeper.compacted()
             ids, payload = store.ids_of(kept), store.payload_of(kept)
-        Store.create(path, arrays, everything, ids, payload, replace=replace)
+            Store.create(path, arrays, settings, ids, payload, replace=replace)
+            keeper = Keeper(Store.open(path, write=True))
         self.close()
-        self._keeper, self._methods = Keeper(Store.open(path, write=True)), Methods()
+        self._keeper, self._answering = keeper, Answering(keeper)
 
     def add(self, vectors: Any, ids: Any = None, payload: Any = None) -> None:
         """Add points.
@@ -155,18 +157,17 @@ class Index:
         ----------
         vectors : array, shape (n_points, n_features)
         ids : sequence of str and int, optional
-            May be left out where the index was built without; then numbers go on.
+            May be left out where the index was built without; then numbers go on from the largest.
         payload : as for `build`, optional
             Columns that the index has; what is left out is missing.
         """
-        vectors = np.atleast_2d(np.asarray(vectors))
-        names = self._next_ids(len(vectors)) if ids is None else as_list(ids)
-        if len(names) != len(vectors):
-            raise InputError(
-                f"there are {len(vectors)} vectors and {len(names)} ids; give as many."
-            )
-        columns = as_columns(payload, len(names))
-        self._keeper.change(lambda engine: engine.add(vectors), names, columns)
+        with self._keeper.changing():
+            checked = self._checked_vectors(vectors)
+            names = self._next_ids(len(checked)) if ids is None else as_list(ids)
+            check_as_many(checked, names)
+            columns = as_columns(payload, len(names))
+            if names:
+                self._keeper.change((), checked, names, columns)
 
     def remove(self, ids: Any) -> None:
         """Remove points.
@@ -175,12 +176,16 @@ class Index:
         ----------
         ids : id or list of ids
         """
-        with self._keeper.current():
-            slots = self._keeper.store.slots_of(as_list(ids))
-        self._keeper.change(lambda engine: engine.remove(slots))
+        with self._keeper.changing():
+            slots = self._slots(as_list(ids))
+            if len(slots):
+                self._keeper.change(slots)
 
     def update(self, ids: Any, vectors: Any = None, payload: Any = None) -> None:
         """Give points other vectors, another payload, or both.
+
+        Points with other vectors are then the last to have arrived; payload alone is changed
+        where it is.
 
         Parameters
         ----------
@@ -191,18 +196,17 @@ class Index:
             Columns to change; the others stay as they are.
         """
         names, store = as_list(ids), self._keeper.store
-        with self._keeper.current() as engine:
-            slots = store.slots_of(names)
-            columns = {**store.payload_of(slots), **as_columns(payload, len(names))}
-            moved = engine.vectors(slots) if vectors is None else np.atleast_2d(np.asarray(vectors))
-        order = np.argsort(slots)
-        ordered = {name: [values[i] for i in order] for name, values in columns.items()}
-        check_as_many(moved, names)
-        self._keeper.change(
-            lambda engine: engine.update(slots[order], moved[order]),
-            [names[i] for i in order],
-            ordered,
-        )
+        with self._keeper.changing():
+            slots = self._slots(names)
+            columns = as_columns(payload, len(names))
+            if vectors is None:
+                store.change_payload(slots, columns)
+                return
+            checked = self._checked_vectors(vectors)
+            check_as_many(checked, names)
+            if names:
+                everything = {**store.payload_of(slots), **columns}
+                self._keeper.change(slots, checked, names, everything)
 
     def query(
         self,
@@ -266,35 +270,12 @@ class Index:
 
     def ask(self, asked: Asked) -> Results:
         """Answer a query."""
-        asked = asked.checked()
-        store = self._keeper.store
-        with self._keeper.current() as engine:
-            matching = None if asked.where is None else store.matching(asked.where)
-            ranker, query = self._fitted(asked), asked.query(store, engine.n_features)
-            length = n_candidates(asked.wanted) if asked.diversity else asked.wanted
-            if matching is None:
-                ranking = ranked(ranker, query, length, asked.include_query)
-            else:
-                ranking = matching_only(ranker, query, length, asked.include_query, matching)
-            if asked.diversity:
-                ranking = diverse(engine, ranking, asked.wanted, asked.diversity)
-            shown = _without_first(ranking, asked.offset)
-            ids, payload = store.ids_of(shown.ids), store.payload_of(shown.ids)
-        return Results(ids, payload, shown, asked, self)
+        checked = asked.checked()
+        return Results(*self._answering.answer(checked), checked, self)
 
     def reason(self, asked: Asked, point: Any) -> Reason:
         """Explain the place of a point in the answer to a query."""
-        store = self._keeper.store
-        with self._keeper.current() as engine:
-            (slot,) = store.slots_of([point])
-            explanation = explain(
-                self._fitted(asked), asked.query(store, engine.n_features), int(slot)
-            )
-            slots = [slot, *(example.point for example in explanation.examples)]
-            for step in explanation.path.steps if explanation.path else ():
-                slots += [step.start, step.end]
-            known = sorted({int(one) for one in slots if one is not None})
-            return Reason(explanation, dict(zip(known, store.ids_of(known), strict=True)))
+        return self._answering.reason(asked, point)
 
     @property
     def columns(self) -> dict[str, str]:
@@ -347,10 +328,9 @@ class Index:
 
     def close(self) -> None:
         """Close it; without a folder of its own it is gone."""
-        self._keeper.store.close()
-        if self._temporary is not None:
-            self._temporary.cleanup()
-            self._temporary = None
+        self._keeper.close()
+        if self._discard is not None:
+            self._discard()
 
     def __enter__(self) -> Self:
         return self
@@ -363,27 +343,18 @@ class Index:
     ) -> None:
         self.close()
 
-    def _fitted(self, asked: Asked) -> Ranker:
-        keeper = self._keeper
-        with keeper.current() as engine:
-            n_neighbors = int(keeper.store.settings["n_neighbors"])
-            return self._methods.fitted(asked.method, asked.parameters, engine, n_neighbors, keeper)
-
     def _next_ids(self, n_ids: int) -> list[Any]:
         store = self._keeper.store
+        if not store.settings["numbered"]:
+            raise InputError("the points of this index have ids of their own; give ids.")
+        last = store.largest_number
+        first = 0 if last is None else last + 1
+        return list(range(first, first + n_ids))
+
+    def _checked_vectors(self, vectors: Any) -> FloatArray:
         with self._keeper.current() as engine:
-            if not store.settings["numbered"]:
-                raise InputError("the points of this index have ids of their own; give ids.")
-            alive = np.flatnonzero(engine.alive)
-            first = store.ids_of(alive[-1:])[0] if len(alive) else -1
-            if not isinstance(first, int):
-                raise InputError(f"the last id is {first!r}, from which numbers cannot go on.")
-        return list(range(first + 1, first + 1 + n_ids))
+            return check_vectors(vectors, engine.n_features)
 
-
-def _without_first(ranking: Ranking, offset: int) -> Ranking:
-    """Leave the first results out; what is left is then not proven to be the next best."""
-    if not offset:
-        return ranking
-    solution = replaced(ranking.solution, scores=ranking.scores[offset:], certified=False)
-    return replaced(ranking, ids=ranking.ids[offset:], solution=solution)
+    def _slots(self, names: list[Any]) -> IntArray:
+        """Return the slots of ids that are all different."""
+        return self._keeper.store.slots_of(distinct_ids(names))

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from threading import RLock
 from typing import Any
 
 import numpy as np
 
 from rankfold.neighbors import Change, LivingEngine
 from rankfold.storage import Store, Version
-from rankfold.types import IntArray
+from rankfold.types import FloatArray, IntArray
 
 FEW_PENDING, POINTS_PER_PENDING = 100, 1000
 """Changes that may wait before they are merged: so many, and one more for so many points."""
@@ -19,7 +20,7 @@ NOWHERE = Version(0, 0)
 
 
 class Keeper:
-    """Keeps an engine in the state that its store has committed last.
+    """Keeps an engine in the state that its store has committed last. Threads take turns.
 
     Parameters
     ----------
@@ -30,12 +31,14 @@ class Keeper:
         self.store = store
         self.version = NOWHERE
         self._engine: LivingEngine
+        self._turn = RLock()
         self._changed: list[tuple[int, IntArray]] = []
+        self._restored = 0
 
     @contextmanager
     def current(self) -> Iterator[LivingEngine]:
         """Yield the engine in the state committed last; ids and payload stay at that state."""
-        with self.store.reading() as version:
+        with self._turn, self.store.reading() as version:
             if version != self.version:
                 self._follow(version)
             yield self._engine
@@ -43,7 +46,7 @@ class Keeper:
     def _follow(self, version: Version) -> None:
         known, self.version = self.version, NOWHERE  # until all is done, nothing is known
         if version.generation != known.generation:
-            known, self._changed = NOWHERE, []
+            known, self._changed, self._restored = NOWHERE, [], version.sequence
             self._engine = LivingEngine.restore(self.store.arrays, self.store.settings["engine"])
         for sequence, arrays in self.store.changes(known.sequence):
             change = Change.of(arrays)
@@ -51,35 +54,48 @@ class Keeper:
             self._remember(sequence, change)
         self.version = version
 
+    @contextmanager
+    def changing(self) -> Iterator[None]:
+        """Keep other threads out while a change is prepared and made; merge before if it is time.
+
+        A merge that fails then leaves no doubt whether the change was made: it was not.
+        """
+        with self._turn:
+            self.store.check_writable()
+            with self.current() as engine:
+                most = FEW_PENDING + engine.n_points / POINTS_PER_PENDING
+            if self.store.n_pending >= most:
+                self.merge()
+            yield
+
     def _remember(self, sequence: int, change: Change) -> None:
         self._changed.append((sequence, np.union1d(change.rows, change.removed)))
 
     def changed_since(self, version: Version) -> IntArray | None:
-        """Return the rows that have changed since a version; None where all may have."""
-        if version.generation != self.version.generation:
+        """Return the rows that have changed since a version; None where it was another engine."""
+        if version.generation != self.version.generation or version.sequence < self._restored:
             return None
         rows = [rows for sequence, rows in self._changed if sequence > version.sequence]
         return np.unique(np.concatenate(rows)) if rows else np.empty(0, dtype=np.intp)
 
     def change(
         self,
-        make: Callable[[LivingEngine], Change],
+        removed: Any = (),
+        vectors: FloatArray | None = None,
         ids: Sequence[Any] = (),
         payload: dict[str, Any] | None = None,
     ) -> None:
-        """Change the engine, and return once the change is on disk.
+        """Remove points, add others, and return once that is on disk; inside of `changing`.
 
         Parameters
         ----------
-        make : function of the engine
-            Applies a change and returns it; nothing has happened if it fails.
-        ids, payload
-            Of the points that it adds.
+        removed : array of int
+            Slots.
+        vectors, ids, payload
+            Of the points to add.
         """
         with self.current() as engine:
-            first = engine.n_points
-        change = make(engine)
-        generation, self.version = self.version.generation, NOWHERE
+            change, first = engine.plan(removed, vectors), engine.n_points
         sequence = self.store.append(
             change.arrays(),
             removed=change.removed,
@@ -87,14 +103,24 @@ class Keeper:
             ids=ids,
             payload=payload,
         )
+        generation, self.version = self.version.generation, NOWHERE
+        engine.apply(change)
         self._remember(sequence, change)
         self.version = Version(generation, sequence)
-        if self.store.n_pending > FEW_PENDING + engine.n_points / POINTS_PER_PENDING:
-            self.merge()
+
+    def compacted(self) -> tuple[dict[str, Any], dict[str, Any], IntArray]:
+        """Return arrays and settings without removed points, and the slots that were kept."""
+        with self.current() as engine:
+            arrays, settings, kept = engine.compacted()
+            return arrays, {**self.store.settings, "engine": settings}, kept
 
     def merge(self) -> None:
         """Put everything that changed into fresh arrays, without removed points."""
-        with self.current() as engine:
-            arrays, settings, kept = engine.compacted()
-            all_settings = {**self.store.settings, "engine": settings}
-        self.store.merge(arrays, all_settings, kept)
+        with self._turn:
+            self.store.check_writable()
+            self.store.merge(*self.compacted())
+
+    def close(self) -> None:
+        """Close the store."""
+        with self._turn:
+            self.store.close()

@@ -49,10 +49,10 @@ class Methods:
         """
         if self._version != keeper.version:
             self._follow(keeper)
-        key = f"{method} {sorted(parameters.items())!r}"
+        chosen = min(n_neighbors, max(1, engine.n_alive - 2))
+        key = f"{method} {chosen} {sorted(parameters.items())!r}"
         if key not in self._fitted:
-            most = max(1, engine.n_alive - 2)
-            ranker = make_ranker(method, parameters, engine.metric, min(n_neighbors, most))
+            ranker = make_ranker(method, parameters, engine.metric, chosen)
             self._fitted[key] = ranker.fit(engine)
             if len(self._fitted) > MOST_FITTED:
                 self._fitted.popitem(last=False)

@@ -7,6 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from rankfold.check import InputError
 from rankfold.explaining import Explanation, draw_explanation
 from rankfold.index.asked import Asked
 from rankfold.types import FloatArray, Ranking
@@ -44,24 +47,30 @@ class Results:
     def refine(self, right: Any = (), wrong: Any = ()) -> Results:
         """Ask again after marking some results as right, or as wrong.
 
-        Right ones become examples of the query, wrong ones negative examples.
+        Right ones become examples of the query, wrong ones negative examples. What is marked
+        again is what it was marked last.
 
         Parameters
         ----------
         right, wrong : id or list of ids
         """
-        asked = self.asked
-        new, against = as_list(right), as_list(wrong)
-        weights = asked.weights
-        if weights is not None:
-            n_ids = len(asked.ids)
-            weights = [*weights[:n_ids], *[max(weights)] * len(new), *weights[n_ids:]]
-        kept = [one for one in asked.negative if one not in new]
+        asked, liked, disliked = self.asked, as_list(right), as_list(wrong)
+        for one in liked:
+            if one in disliked:
+                raise InputError(f"{one!r} is marked as right and as wrong; mark it once.")
+        kept = [place for place, one in enumerate(asked.ids) if one not in disliked]
+        new = [one for one in liked if one not in asked.ids]
+        weights = None
+        if asked.weights is not None:
+            given, n_ids = np.atleast_1d(asked.weights).tolist(), len(asked.ids)
+            heaviest = [max(given)] * len(new)
+            weights = [*(given[place] for place in kept), *heaviest, *given[n_ids:]]
+        opposed = [one for one in asked.negative if one not in (*liked, *disliked)]
         again = replace(
             asked,
-            ids=[*asked.ids, *new],
+            ids=[*(asked.ids[place] for place in kept), *new],
             weights=weights,
-            negative=[*kept, *against],
+            negative=[*opposed, *disliked],
             offset=0,
         )
         return self.index.ask(again)

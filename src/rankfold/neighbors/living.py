@@ -151,24 +151,30 @@ class LivingEngine:
 
     def add(self, vectors: FloatArray) -> Change:
         """Add points; their slots follow those that are there."""
-        return self._changed(np.empty(0, dtype=np.intp), self._points.held(vectors))
+        return self._made(self.plan((), vectors))
 
     def remove(self, slots: Any) -> Change:
         """Remove points."""
-        return self._changed(self._checked(slots), self._points.points[:0])
+        return self._made(self.plan(slots))
 
     def update(self, slots: Any, vectors: FloatArray) -> Change:
         """Replace points: each is removed, and comes back in a new slot at the end."""
-        held, removed = self._points.held(vectors), self._checked(slots)
-        if len(held) != len(removed):
+        change = self.plan(slots, vectors)
+        if len(change.added) != len(change.removed):
             raise InputError(
-                f"there are {len(removed)} slots to update and {len(held)} vectors; give one "
-                "vector for each slot."
+                f"there are {len(change.removed)} slots to update and {len(change.added)} vectors; "
+                "give one vector for each slot."
             )
-        return self._changed(removed, held)
+        return self._made(change)
+
+    def plan(self, slots: Any, vectors: FloatArray | None = None) -> Change:
+        """Return the change that removes points and then adds others; `apply` makes it happen."""
+        added = self.points[:0] if vectors is None else self._points.held(vectors)
+        removed = np.sort(check_ids(slots, self.n_points, self.alive, "slots"))
+        return Planning(self._points, self._stored, self.width).change(removed, added)
 
     def apply(self, change: Change) -> None:
-        """Follow a change that another engine in the same state has made; nothing is searched."""
+        """Make a change that was planned in the same state, here or elsewhere, without a search."""
         self._check_follows(change)
         self._points.append(change.added)
         self._points.bury(change.removed)
@@ -218,12 +224,7 @@ class LivingEngine:
                 "changes to the state they were made in, each once and in order."
             )
 
-    def _checked(self, slots: Any) -> IntArray:
-        return np.sort(check_ids(slots, self.n_points, self.alive, "slots"))
-
-    def _changed(self, removed: IntArray, added: FloatArray) -> Change:
-        """Find out what changes while nothing does, then let it happen."""
-        change = Planning(self._points, self._stored, self.width).change(removed, added)
+    def _made(self, change: Change) -> Change:
         self.apply(change)
         return change
 

@@ -51,7 +51,8 @@ class Euclidean(Ranker):
             scores = -plain_sq_distances(self.engine_, query)
             shares = _negative_shares(query)
             if shares.any():
-                scores += mean_sq_distances(self.engine_, query, shares)
+                push = mean_sq_distances(self.engine_, query, shares)
+                scores[np.isfinite(push)] += push[np.isfinite(push)]  # removed points are at inf
             yield Solution(scores, residual=0.0, bound=0.0, n_iter=0, converged=True), None
 
 

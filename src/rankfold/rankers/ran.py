@@ -165,6 +165,9 @@ class RAN(Ranker):
         """Take up changes of the engine; possible for one alternation that is solved locally."""
         if self._local is None or self.max_iter > 1 or self._solver != "local":
             return False
+        most = max(1, self.engine_.n_alive - 2)
+        if self.n_neighbors != "auto" and min(self.n_neighbors, most) != self.n_neighbors_:
+            return False  # there were or are too few points for so many neighbours
         engine, before, first = self.engine_, self.neighbors_, self._first
         self.neighbors_ = engine.rows(np.arange(engine.n_points), before.width)
         self._first = first.changed(before, self.neighbors_, rows, self._n_alive, engine.n_alive)

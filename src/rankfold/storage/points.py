@@ -64,6 +64,26 @@ def delete_points(database: Database, slots: Sequence[int]) -> None:
     database.run_many("DELETE FROM points WHERE slot = ?", ((slot,) for slot in slots))
 
 
+def change_points(
+    database: Database,
+    columns: Sequence[Column],
+    slots: Sequence[int],
+    payload: Mapping[str, Values],
+) -> None:
+    """Give points other values in the columns of a payload."""
+    changed = {c.key: _as_kept(c, payload, len(slots)) for c in columns if c.name in payload}
+    keys = ["id", *(column.key for column in columns)]
+    before = rows_of(database, ", ".join(keys), slots)
+    after = zip(
+        *(changed.get(k, [row[i] for row in before]) for i, k in enumerate(keys)), strict=True
+    )
+    places = "".join(f", {key} = ?" for key in keys[1:])
+    database.run_many(
+        f"UPDATE points SET crc32 = ?{places} WHERE slot = ?",  # noqa: S608
+        ((checksum(row), *row[1:], slot) for slot, row in zip(slots, after, strict=True)),
+    )
+
+
 def renumber_points(database: Database, kept: Slots) -> None:
     """Give all points the slots 0, 1, 2, ... in their order."""
     slots = [slot for (slot,) in database.rows("SELECT slot FROM points ORDER BY slot")]
@@ -100,6 +120,12 @@ def check_points(database: Database, columns: Sequence[Column]) -> None:
     for slot, written, *row in _all_rows(database, columns):
         if checksum(row) != written:
             raise damaged(database, f"the point at slot {slot} has another checksum")
+
+
+def largest_number(database: Database) -> int | None:
+    """Return the largest id that is a number; SQLite takes any number for less than any text."""
+    ((largest,),) = database.rows("SELECT max(id) FROM points WHERE id < ''")
+    return None if largest is None else int(largest)
 
 
 def find_slots(database: Database, ids: Sequence[Id]) -> Slots:

@@ -25,7 +25,13 @@ from rankfold.storage.manifest import (
     check_tables,
     read_manifest,
 )
-from rankfold.storage.points import check_points, find_slots, payload_columns, rows_of
+from rankfold.storage.points import (
+    check_points,
+    find_slots,
+    largest_number,
+    payload_columns,
+    rows_of,
+)
 from rankfold.storage.segments import Array, read_segments
 
 
@@ -128,6 +134,12 @@ class Reader:
         checked = checked_ids(ids)
         with self.reading():
             return find_slots(self._database, checked)
+
+    @property
+    def largest_number(self) -> int | None:
+        """The largest id that is a number."""
+        with self.reading():
+            return largest_number(self._database)
 
     def ids_of(self, slots: Any) -> list[Id]:
         """Return the id at each slot."""

@@ -19,6 +19,7 @@ from rankfold.storage.ids import Id, distinct_ids, distinct_slots
 from rankfold.storage.locking import WriterLock
 from rankfold.storage.manifest import Manifest, read_manifest, settings_text
 from rankfold.storage.points import (
+    change_points,
     check_new,
     delete_points,
     insert_points,
@@ -104,6 +105,16 @@ class Store(Reader):
             check_absent(folder)
             create_folder(folder, checked, Manifest(1, 0, 0, text, columns), fill)
 
+    @staticmethod
+    def check_place(path: str | Path, *, replace: bool = False) -> None:
+        """Require that ``create`` may write to a folder, before work is done for it."""
+        folder = Path(path)
+        if replace and folder.exists():
+            check_store(folder)
+            WriterLock(folder).release()
+        else:
+            check_absent(folder)
+
     @classmethod
     def open(cls, path: str | Path, write: bool = False) -> Store:
         """Open a store after checking all of it that is small, and every byte of its arrays.
@@ -179,6 +190,26 @@ class Store(Reader):
             manifest.write(database)
         return manifest.sequence
 
+    def change_payload(self, slots: Any, payload: Mapping[str, Any]) -> None:
+        """Give points other values in some columns, in one step; the arrays are not concerned.
+
+        When it returns, the values are on disk. The version stays as it is.
+
+        Parameters
+        ----------
+        slots : array of int
+        payload : dict of str to column
+            Columns that the store has; the others stay as they are.
+        """
+        chosen = distinct_slots(slots, "slots")
+        values = checked_payload(payload, len(chosen))
+        with self._writing() as database:
+            manifest = read_manifest(database)
+            columns = widened(manifest.columns, values)
+            widen(database, manifest.columns, columns)
+            change_points(database, columns, chosen, values)
+            replaced(manifest, columns=columns).write(database)
+
     def merge(self, arrays: Mapping[str, Any], settings: Mapping[str, Any], kept: Any) -> None:
         """Put arrays that contain all changes in the place of arrays and changes, in one step.
 
@@ -204,17 +235,17 @@ class Store(Reader):
         arrays: Mapping[str, Array],
         settings: str,
         columns: tuple[Column, ...],
-        change_points: Callable[[Database], None],
+        renew_points: Callable[[Database], None],
     ) -> None:
         """Begin a new generation; until all is written, the old one stays as it is."""
         with self._turn:
             version = self.version
-            self._check_writable()
+            self.check_writable()
             generation, sequence = version.generation + 1, version.sequence
             try:
                 segments = write_segments(self.folder, arrays, generation)
                 with self._writing() as database:
-                    change_points(database)
+                    renew_points(database)
                     clear_changes(database)
                     record_segments(database, segments)
                     Manifest(generation, sequence, sequence, settings, columns).write(database)
@@ -224,11 +255,12 @@ class Store(Reader):
     @contextmanager
     def _writing(self) -> Iterator[Database]:
         with self._turn:
-            self._check_writable()
+            self.check_writable()
             with self._database.transaction():
                 yield self._database
 
-    def _check_writable(self) -> None:
+    def check_writable(self) -> None:
+        """Require that changes may be made, here and now."""
         if self._lock is None:
             raise InputError(f"{str(self.folder)!r} is open for reading; open it with write=True.")
         if self._snapshot is not None:

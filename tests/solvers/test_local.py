@@ -152,11 +152,11 @@ def test_certificate_is_that_of_the_reference(problem, top, level):
     work = system._workspace()
     n = push.begin(system.system, work, start)
     n, *_ = push.push(system.system, work, n, level, 1.0, 1e9)
-    last, following, found = certificate.best_values(system.system, work, n, top, 0.0)
+    last, following, found = certificate.best_values(system.system, work, top, 0.0)
     if found <= top or last == following:
         return
     above, below = certificate.bounds(work, n, 0.0)
-    certain = certificate.is_certain(system.system, work, n, top, last, above, below, 0.0)
+    certain = certificate.is_certain(system.system, work, top, last, above, below, 0.0)
     A, b = dense(system), np.zeros(system.n_points)
     b[start.points] = start.given
     assert certain == reference.certain_top(A, b, work.value, top)

@@ -278,7 +278,8 @@ class RAN(Ranker):
     def _search_unseen(self, queries: Sequence[Query]) -> list[Neighbors]:
         """Search the unseen vectors of all queries at once."""
         if not any(len(query.vectors) for query in queries):
-            return [self.neighbors_.take(np.empty(0, dtype=np.intp))] * len(queries)
+            nobody = Neighbors(self.neighbors_.indices[:0], self.neighbors_.sq_distances[:0])
+            return [nobody] * len(queries)
         vectors = np.concatenate([query.vectors for query in queries])
         found = self.engine_.search(vectors, self.neighbors_.width)
         ends = np.cumsum([len(query.vectors) for query in queries])

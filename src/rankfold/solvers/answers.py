@@ -14,6 +14,9 @@ from rankfold.solvers.selecting import put_largest_first, sort_by_score
 FIRST_LEVEL = 0.1
 """Share of the largest value below which residuals are brought first."""
 
+SURPLUS, FEW = 4, 8
+"""Points from which an uncertain top is chosen: a share of it more, and a few."""
+
 NEAR_AHEAD = 4
 """Candidates whose rows are asked for in advance."""
 
@@ -80,17 +83,20 @@ def best_guess(system, work, point):  # type: ignore[no-untyped-def]
 def extract(system, work, stand, top, points, scores):  # type: ignore[no-untyped-def]
     """Write the best points and their scores, ties by index; return how many there are.
 
-    Once the top is certain these are its members. Until then, twice as many as are asked for are
-    taken by a quicker guess, to choose from.
+    Once the top is certain these are its members. Until then, somewhat more than are asked for
+    are taken by a quicker guess, to choose from.
     """
     residual, value, inverse = work.residual, work.value, work.inverse
-    marks, touched = work.marks, work.touched
+    marks = work.marks
     certain = stand.state == CERTIFIED
     least = stand.last if certain else max(0.0, stand.last - 2 * system.largest_scale * stand.level)
     candidates, guesses, ordered = work.queue, work.compact[5], work.compact[6]
-    n = 0
-    for a in range(stand.n_touched):
-        point = at(touched[a])
+    reached, n_reached = work.valued, work.n_valued[0]
+    if least == 0.0:  # then points without a value may be among the best
+        reached, n_reached = work.touched, stand.n_touched
+    n, most = 0, top + top // SURPLUS + FEW
+    for a in range(n_reached):
+        point = at(reached[a])
         scale = scale_of(system, point)
         if scale * value[point] >= least and not marks[point] & (CLAMPED | LEFT_OUT):
             candidates[n] = point
@@ -98,9 +104,9 @@ def extract(system, work, stand, top, points, scores):  # type: ignore[no-untype
             ordered[n] = guesses[n]
             n += 1
     lowest = -np.inf
-    if not certain and n > 2 * top:
-        put_largest_first(ordered, n, 2 * top)
-        lowest = ordered[2 * top - 1]
+    if not certain and n > most:
+        put_largest_first(ordered, n, most)
+        lowest = ordered[most - 1]
     n_guessed, n_chosen = n, 0
     n = 0
     for a in range(n_guessed):

@@ -56,8 +56,8 @@ class Workspace(NamedTuple):
 
     The first four have an entry per point. The others are filled from their beginning, up
     to the number of points or edges that were touched; memory beyond is never used. ``touched``
-    has room for one more, and the length of ``queue``, a ring, is a power of two above the
-    number of points.
+    and ``valued``, those of them that were given a value, have room for one more; the length of
+    ``queue``, a ring, is a power of two above the number of points.
     """
 
     residual: Floats
@@ -66,6 +66,8 @@ class Workspace(NamedTuple):
     marks: NDArray[np.uint8]
     place: NDArray[np.int32]
     touched: NDArray[np.int32]
+    valued: NDArray[np.int32]
+    n_valued: NDArray[np.int64]
     queue: NDArray[np.int32]
     ends: NDArray[np.int64]
     columns: NDArray[np.int32]

@@ -19,17 +19,17 @@ def scale_of(system, point):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def best_values(system, work, n, top, least):  # type: ignore[no-untyped-def]
+def best_values(system, work, top, least):  # type: ignore[no-untyped-def]
     """Return the ``top``-th and the next score, and how many scores are at least ``least``.
 
     ``least`` only saves work: scores below it are not looked at, and nothing is returned when
     there are too few others.
     """
-    value, marks, touched = work.value, work.marks, work.touched
+    value, marks, valued = work.value, work.marks, work.valued
     scores = work.compact[6]
     found = 0
-    for a in range(n):
-        point = at(touched[a])
+    for a in range(work.n_valued[0]):
+        point = at(valued[a])
         score = scale_of(system, point) * value[point]
         if score >= least and not marks[point] & (CLAMPED | LEFT_OUT):
             scores[found] = score
@@ -82,20 +82,20 @@ def improved(system, work, point):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def is_certain(system, work, n, top, last, above, below, drift):  # type: ignore[no-untyped-def]
+def is_certain(system, work, top, last, above, below, drift):  # type: ignore[no-untyped-def]
     """Return whether the points with a score of at least ``last`` are the best, beyond doubt.
 
     With ``A 1 >= 1`` and ``A^-1 >= 0``, the error ``e = A^-1 r`` lies between the smallest
     and the largest residual (and zero), which may be off by ``drift``. Put into its own row it
     is narrower: ``e_i <= (r_i + (c_i - 1) above) / c_i``; twice, narrower still, see `improved`.
-    The top is certain when the lowest score of a member is above the highest of all others,
-    untouched points among them.
+    The top is certain when the lowest score of a member is above the highest of all others;
+    of points without a value, touched or not, that is the largest residual.
     """
     residual, value, inverse, marks = work.residual, work.value, work.inverse, work.marks
-    touched = work.touched
+    valued = work.valued
     lowest, members = np.inf, 0
-    for a in range(n):
-        point = at(touched[a])
+    for a in range(work.n_valued[0]):
+        point = at(valued[a])
         scale = scale_of(system, point)
         if scale * value[point] >= last and not marks[point] & (CLAMPED | LEFT_OUT):
             members += 1
@@ -103,8 +103,8 @@ def is_certain(system, work, n, top, last, above, below, drift):  # type: ignore
             lowest = min(lowest, scale * (middle - share * below - drift))
     if members != top or lowest <= system.largest_scale * above:
         return False
-    for a in range(n):
-        point = at(touched[a])
+    for a in range(work.n_valued[0]):
+        point = at(valued[a])
         scale, inv = scale_of(system, point), inverse[point]
         if scale * value[point] >= last or marks[point] & (CLAMPED | LEFT_OUT):
             continue
@@ -126,11 +126,11 @@ def judge(system, work, n, top, least, level, drift):  # type: ignore[no-untyped
     if top == 0:
         above, below = bounds(work, n, drift)
         return np.inf, above, below, True
-    last, following, found = best_values(system, work, n, top, least)
+    last, following, found = best_values(system, work, top, least)
     if found <= top:
-        last, following, found = best_values(system, work, n, top, 0.0)
+        last, following, found = best_values(system, work, top, 0.0)
     if found <= top or last - following < HOPELESS * system.largest_scale * level:
         return last, level + drift, level + drift, False
     above, below = bounds(work, n, drift)
-    certain = is_certain(system, work, n, top, last, above, below, drift)
+    certain = is_certain(system, work, top, last, above, below, drift)
     return last, above, below, certain

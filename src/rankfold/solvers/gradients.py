@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from rankfold.solvers.push import CLAMPED, ONE, TOUCHED, at
+from rankfold.solvers.push import CLAMPED, ONE, TOUCHED, VALUED, at
 
 
 @njit(nogil=True, cache=True)
@@ -111,8 +111,13 @@ def settle(work, n):  # type: ignore[no-untyped-def]
     """Give the touched points what gradients have found."""
     residual, value, marks, touched = work.residual, work.value, work.marks, work.touched
     r, x = work.compact[0], work.compact[5]
+    n_valued = at(work.n_valued[0])
     for a in range(n):
         point = at(touched[a])
         value[point] = x[a]
         if not marks[point] & CLAMPED:
             residual[point] = r[a]
+        work.valued[n_valued] = point
+        n_valued += at(marks[point] & VALUED == 0)
+        marks[point] |= VALUED
+    work.n_valued[0] = np.int64(n_valued)

@@ -185,6 +185,8 @@ class LocalSystem:
                 np.zeros(n_points, dtype=np.uint8),
                 np.empty(n_points, dtype=np.int32),
                 np.empty(n_points + 1, dtype=np.int32),
+                np.empty(n_points + 1, dtype=np.int32),
+                np.zeros(1, dtype=np.int64),
                 np.empty(1 << n_points.bit_length(), dtype=np.int32),
                 np.empty(n_points, dtype=np.int64),
                 np.empty(n_edges, dtype=np.int32),

@@ -18,8 +18,8 @@ at = np.uint64
 """Makes a number an index that cannot be negative."""
 
 ONE = at(1)
-TOUCHED, QUEUED, CLAMPED, LEFT_OUT = (np.uint8(mark) for mark in (1, 2, 4, 8))
-"""Marks of a point: reached, waiting to be pushed, eliminated, not part of the answer."""
+TOUCHED, QUEUED, CLAMPED, LEFT_OUT, VALUED = (np.uint8(mark) for mark in (1, 2, 4, 8, 16))
+"""Marks: reached, waiting to be pushed, eliminated, not part of the answer, given a value."""
 
 NOT_TO_QUEUE = QUEUED | CLAMPED
 
@@ -89,9 +89,9 @@ def push(system, work, n, level, relaxation, limit):  # type: ignore[no-untyped-
     """
     indptr, indices, spread = system.indptr, system.indices, system.spread
     residual, value, inverse = work.residual, work.value, work.inverse
-    marks, touched, queue = work.marks, work.touched, work.queue
+    marks, touched, valued, queue = work.marks, work.touched, work.valued, work.queue
     wrap = at(len(queue) - 1)  # its length is a power of two
-    n, head, tail = at(n), at(0), at(0)
+    n, n_valued, head, tail = at(n), at(work.n_valued[0]), at(0), at(0)
     n_edges = n_steps = 0
     largest = 0.0
     for a in range(n):
@@ -110,10 +110,14 @@ def push(system, work, n, level, relaxation, limit):  # type: ignore[no-untyped-
             prefetch_row(system, at(queue[(head + NEAR_AHEAD) & wrap]))
         point = at(queue[head & wrap])
         head += ONE
-        marks[point] ^= QUEUED
+        mark = marks[point] ^ QUEUED
+        marks[point] = mark
         before = residual[point]
         if abs(before) <= level:
             continue
+        valued[n_valued] = point
+        n_valued += at(mark & VALUED == 0)
+        marks[point] = mark | VALUED
         largest = max(largest, abs(before))
         step = relaxation * before * inverse[point]
         value[point] += step
@@ -137,6 +141,7 @@ def push(system, work, n, level, relaxation, limit):  # type: ignore[no-untyped-
             queue[tail & wrap] = point
             tail += ONE
             marks[point] |= QUEUED
+    work.n_valued[0] = np.int64(n_valued)
     finished = head == tail
     while head < tail:
         marks[at(queue[head & wrap])] ^= QUEUED
@@ -180,5 +185,6 @@ def clear(work, n, query, inverses):  # type: ignore[no-untyped-def]
         residual[point] = 0.0
         value[point] = 0.0
         marks[point] = 0
+    work.n_valued[0] = 0
     for point in query.pulled:
         work.inverse[point] = inverses[point]

@@ -16,7 +16,7 @@ LEVEL_RATIO = 0.4
 FEW_EDGES = 5_000
 """Edges that are pushed sooner than gradients are set up."""
 
-POLISH_DEPTH, MOST_STEPS = 0.1, 200
+POLISH_DEPTH, MOST_STEPS = 0.03, 200
 """How far below the level gradients bring the residual, and in how many steps at most."""
 
 WORK_BETWEEN_PAUSES, WHOLE_BETWEEN_PAUSES = 10**8, 10**9

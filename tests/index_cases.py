@@ -64,7 +64,7 @@ class Expected:
         X = np.array([self.vectors[name] for name in self.ids])
         facts = index.info()
         return Index.build(
-            X, self.ids, self.columns(), metric=facts["metric"], n_neighbors=facts["neighbors"]
+            X, self.ids, self.columns(), metric=facts["metric"], n_neighbors=facts["n_neighbors"]
         )
 
 

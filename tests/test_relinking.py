@@ -45,7 +45,7 @@ def test_a_ranker_that_follows_answers_like_one_fitted_anew():
             engine.add(rng.normal(size=(30, 3))),
         ):
             rows += [change.rows, change.removed]
-        assert ranker.follow(np.unique(np.concatenate(rows)))
+        assert ranker.follow(np.unique(np.concatenate(rows)), engine.width)
         anew = RAN(5, 3.0).fit(engine)
         np.testing.assert_allclose(
             [ranker.gamma_, ranker.unit_], [anew.gamma_, anew.unit_], rtol=1e-10
@@ -67,5 +67,14 @@ def test_where_following_is_not_possible_nothing_happens():
     ranker = RAN(5).fit(engine)
     graph = ranker.affinity_.toarray()
     change = engine.remove([3])
-    assert not ranker.follow(change.rows)
+    assert not ranker.follow(change.rows, engine.width)
     np.testing.assert_array_equal(ranker.affinity_.toarray(), graph)
+
+
+def test_lists_that_were_searched_cannot_be_followed():
+    X = np.random.default_rng(2).normal(size=(200, 3))
+    engine = LivingEngine.build(X, "euclidean", width=20)
+    ranker = RAN(40, solver="local").fit(engine)
+    assert ranker.neighbors_.width > engine.width
+    change = engine.remove([3])
+    assert not ranker.follow(np.union1d(change.rows, change.removed), engine.width)

@@ -220,7 +220,7 @@ def test_info_fits_into_json():
         facts = json.loads(json.dumps(index.info()))
     assert facts["points"] == len(expected.ids)
     assert facts["features"] == 3
-    assert facts["list_width"] >= 2 * facts["neighbors"]
+    assert facts["list_width"] >= 2 * facts["n_neighbors"]
     assert facts["engine"] == "exact"
 
 

@@ -28,7 +28,7 @@ def plain(changed, name, settings=None):
     """Return a ranker that is fitted to the points alone, and the place of each id."""
     index, expected = changed
     X = np.array([expected.vectors[one] for one in expected.ids])
-    chosen = {"n_neighbors": index.info()["neighbors"]} if name == "ran" else {}
+    chosen = {"n_neighbors": index.info()["n_neighbors"]} if name == "ran" else {}
     ranker = RANKERS[name](**chosen, **(settings or {})).fit(X)
     return ranker, {one: place for place, one in enumerate(expected.ids)}
 
@@ -144,7 +144,7 @@ WRONG = {
     "top": ({"ids": 3, "top": 0}, "top is 0"),
     "offset": ({"ids": 3, "offset": -1}, "offset is -1"),
     "diversity": ({"ids": 3, "diversity": 2}, "diversity is 2"),
-    "method": ({"ids": 3, "method": "best"}, "choose from"),
+    "method": ({"ids": 3, "method": "best"}, "must be one of"),
     "parameter": ({"ids": 3, "smoothnes": 2}, "smoothnes"),
     "metric": ({"ids": 3, "metric": "cosine"}, "metric"),
     "where": ({"ids": 3, "where": "prize < 3"}, "no column 'prize'"),
@@ -256,3 +256,50 @@ def test_pages_of_local_answers(large):
     for query in (1, 2501, 5997):
         pages = [index.query(query, top=10, offset=offset).ids for offset in (0, 10)]
         assert pages[0] + pages[1] == index.query(query, top=20).ids
+
+
+@pytest.mark.parametrize("name", RANKERS)
+def test_diverse_results_may_include_the_query(name):
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    with Index.build(X) as index:
+        found = index.query(
+            [4, 9], negative=3, top=60, method=name, diversity=0.5, include_query=True
+        )
+        assert set(found.ids[:2]) == {4, 9}
+        assert found.ids[-1] == 3
+        assert sorted(found.ids) == list(range(60))
+
+
+def test_one_id_is_not_taken_for_several():
+    with Index.build(np.eye(120)) as index:
+        for wrong in (b"ab", bytearray(b"a"), {97: 98}):
+            with pytest.raises(InputError, match="ids are whole numbers or texts"):
+                index.remove(wrong)
+        index.remove(np.array(97))
+        assert len(index) == 119
+
+
+def test_a_filter_that_changes_nothing_leaves_the_proof():
+    with Index.build(MOONS) as index:
+        plain, filtered = index.query(5), index.query(5, where="id >= 0")
+        assert plain.ranking.solution.certified
+        assert filtered.ids == plain.ids
+        np.testing.assert_allclose(filtered.scores, plain.scores, atol=1e-4)
+
+
+def test_matching_points_out_of_reach_follow_by_plain_distance():
+    X = np.vstack([sheets(5500, n_sheets=1).X, sheets(300, n_sheets=1, seed=1).X + 50.0])
+    with Index.build(X, payload={"far": [i >= 5500 for i in range(5800)]}) as index:
+        found = index.query(7, top=20, where="far")
+        assert not found.scores.any()
+        order = np.argsort(((X[5500:] - X[7]) ** 2).sum(axis=1), kind="stable")[:20]
+        assert found.ids == (5500 + order).tolist()
+        assert found.ids == index.query(7, top=20, where="far", method="euclidean").ids
+
+
+def test_an_index_tells_what_it_is_and_what_it_knows_of_points():
+    index = Index.build(np.eye(9), payload={"size": range(9)})
+    assert "9 points x 9" in repr(index)
+    assert index.payload([3, 1]) == {"size": [3, 1]}
+    index.close()
+    assert repr(index) == "Index(closed)"

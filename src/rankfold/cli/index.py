@@ -232,6 +232,6 @@ def summary(known: dict[str, Any]) -> str:
             counted(known["features"], "feature"),
             counted(len(columns), "column") + named,
             known["metric"],
-            f"{known['neighbors']} neighbours",
+            f"{known['n_neighbors']} neighbours",
         ]
     )

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from rankfold.check import InputError, check_count, check_query
 from rankfold.explaining.explanation import Example, Explanation, Path, PathState, Step
 from rankfold.explaining.paths import MOST_POINTS, strongest_walk
-from rankfold.neighbors import plain_sq_distances
+from rankfold.neighbors import Engine, plain_sq_distances
 from rankfold.rankers import Ranker
 from rankfold.rankers.flow import Entry, Flow, Scored
 from rankfold.types import BoolArray, FloatArray, Query
@@ -59,8 +59,8 @@ def explain(
     """
     check_is_fitted(ranker)
     engine = ranker.engine_
-    checked = check_query(query, engine.n_points, engine.n_features)
-    point = _check_point(point, checked, engine.n_points)
+    checked = check_query(query, engine.n_points, engine.n_features, engine.alive)
+    point = _check_point(point, checked, engine)
     check_count(most_points, "most_points")
     distances = np.maximum(plain_sq_distances(engine, checked), 0.0)
     others = np.isfinite(distances)  # removed points are nowhere
@@ -93,10 +93,12 @@ def explain(
     )
 
 
-def _check_point(point: object, query: Query, n_points: int) -> int:
-    row = check_count(point, "point", least=0)
+def _check_point(point: object, query: Query, engine: Engine) -> int:
+    row, n_points = check_count(point, "point", least=0), engine.n_points
     if row >= n_points:
         raise InputError(f"point is {row}, but the database has rows 0 to {n_points - 1}.")
+    if engine.alive is not None and not engine.alive[row]:
+        raise InputError(f"point {row} was removed; ask for one that is left.")
     if row in query.ids:
         raise InputError(
             f"point {row} is an example of the query, which is not ranked; ask for another point."

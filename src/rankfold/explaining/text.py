@@ -32,7 +32,10 @@ def name_of(names: Names | None, point: int | None, longest: int) -> str:
     if names is not None:
         with suppress(LookupError):
             name = str(names[point])
-    return name if len(name) <= longest else f"{name[: longest - 1]}…"
+    if len(name) <= longest:
+        return name
+    end = (longest - 1) // 2  # names often differ at their end
+    return f"{name[: longest - 1 - end]}…{name[len(name) - end :]}"
 
 
 def share_text(share: float | None) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from rankfold.check import InputError
 from rankfold.diversity import diverse, n_candidates
 from rankfold.explaining import explain
@@ -15,7 +17,7 @@ from rankfold.index.methods import Methods
 from rankfold.index.results import Reason
 from rankfold.neighbors import LivingEngine
 from rankfold.rankers import Ranker
-from rankfold.types import Ranking
+from rankfold.types import Query, Ranking
 
 
 class Answering:
@@ -31,15 +33,15 @@ class Answering:
 
     def answer(self, asked: Asked) -> tuple[list[Any], dict[str, list[Any]], Ranking]:
         """Return ids and payload of the results, and the ranking of their slots."""
-        store = self._keeper.store
         with self._keeper.current() as engine:
+            store = self._keeper.store
             shown = _without_first(self._ranking(asked, engine), asked.offset)
             return store.ids_of(shown.ids), store.payload_of(shown.ids), shown
 
     def reason(self, asked: Asked, point: Any) -> Reason:
         """Explain the place of a point."""
-        store = self._keeper.store
         with self._keeper.current() as engine:
+            store = self._keeper.store
             (slot,) = store.slots_of([point])
             query = asked.query(store, engine.n_features)
             if slot in query.ids:
@@ -67,7 +69,7 @@ class Answering:
             ranking = matching_only(ranker, query, length, asked.include_query, matching)
         if not asked.diversity or not len(ranking):
             return ranking
-        return diverse(engine, ranking, asked.wanted, asked.diversity)
+        return _diverse(engine, ranking, query, asked)
 
     def _fitted(self, asked: Asked, engine: LivingEngine) -> Ranker:
         n_neighbors = int(self._keeper.store.settings["n_neighbors"])
@@ -76,9 +78,26 @@ class Answering:
         )
 
 
+def _diverse(engine: LivingEngine, ranking: Ranking, query: Query, asked: Asked) -> Ranking:
+    """Choose diverse results; the query's own points stay first or last, as they are by rule."""
+    own = np.isin(ranking.ids, query.ids)
+    leading = own & (np.cumsum(~own) == 0)
+    if own.all():
+        return _some(ranking, slice(0, asked.wanted))
+    wanted = max(1, asked.wanted - int(leading.sum()))
+    chosen = diverse(engine, _some(ranking, ~own), wanted, asked.diversity)
+    parts = (_some(ranking, leading), chosen, _some(ranking, own & ~leading))
+    ids = np.concatenate([part.ids for part in parts])[: asked.wanted]
+    scores = np.concatenate([part.scores for part in parts])[: asked.wanted]
+    return replace(chosen, ids=ids, solution=replace(chosen.solution, scores=scores))
+
+
+def _some(ranking: Ranking, places: Any) -> Ranking:
+    """Return some results, which are then not proven to be the best."""
+    solution = replace(ranking.solution, scores=ranking.scores[places], certified=False)
+    return replace(ranking, ids=ranking.ids[places], solution=solution)
+
+
 def _without_first(ranking: Ranking, offset: int) -> Ranking:
-    """Leave the first results out; what is left is then not proven to be the next best."""
-    if not offset:
-        return ranking
-    solution = replace(ranking.solution, scores=ranking.scores[offset:], certified=False)
-    return replace(ranking, ids=ranking.ids[offset:], solution=solution)
+    """Leave the first results out."""
+    return _some(ranking, slice(offset, None)) if offset else ranking

@@ -7,15 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from rankfold.check import InputError, check_count, check_share, check_vectors, check_weights
+from rankfold.check import (
+    InputError,
+    check_choice,
+    check_count,
+    check_share,
+    check_vectors,
+    check_weights,
+)
+from rankfold.rankers import RANKERS
 from rankfold.storage import Store
-from rankfold.types import NEGATIVE_WEIGHT, Query
-
-PINNED = ("ran", "transduction")
-"""Methods that hold the score of an example at its weight."""
-
-UNPINNED_NEGATIVE_WEIGHT = -0.5
-"""Weight of a negative example elsewhere, where zero would only leave it out."""
+from rankfold.types import Query
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +39,7 @@ class Asked:
 
     def checked(self) -> Asked:
         """Return it after checking what can be checked without the index."""
+        check_choice(self.method, "method", tuple(RANKERS))
         check_count(self.top, "top")
         check_count(self.offset, "offset", least=0)
         check_share(self.diversity, "diversity", zero=True, one=True)
@@ -74,7 +77,7 @@ class Asked:
                 f"weights is {self.weights!r}, but those of ids and vectors must be above zero; "
                 "name what is not looked for as negative."
             )
-        against = NEGATIVE_WEIGHT if self.method in PINNED else UNPINNED_NEGATIVE_WEIGHT
+        against = RANKERS[self.method].negative_weight
         weights = [
             *given[:n_ids],
             *[against] * len(self.negative),

@@ -48,7 +48,9 @@ def built(
     engine = choose_engine(points.vectors, metric, recall, progress)
     chosen = choose_from_sample(engine, n_neighbors)
     width = stored_width(chosen, np.iinfo(np.int32).max)
-    living = LivingEngine.build(points.vectors, metric, width, progress=progress, engine=engine)
+    living = LivingEngine.build(
+        points.vectors, metric, width, recall=recall, progress=progress, engine=engine
+    )
     arrays, settings = living.state()
     everything = {
         "engine": settings,

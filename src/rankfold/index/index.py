@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
@@ -101,11 +102,11 @@ class Index:
         names = range(len(points)) if points.ids is None else points.ids
         try:
             Store.create(path, arrays, settings, names, points.payload, replace=replace)
+            return cls(Keeper(Store.open(path, write=True)), temporary)
         except BaseException:
             if temporary is not None:
                 rmtree(temporary, ignore_errors=True)
             raise
-        return cls(Keeper(Store.open(path, write=True)), temporary)
 
     @classmethod
     def open(cls, path: str | Path, write: bool = False) -> Self:
@@ -142,13 +143,9 @@ class Index:
             self._keeper.merge()
             return
         Store.check_place(path, replace=replace)
-        with self._keeper.current():
-            arrays, settings, kept = self._keeper.compacted()
-            ids, payload = store.ids_of(kept), store.payload_of(kept)
-            Store.create(path, arrays, settings, ids, payload, replace=replace)
-            keeper = Keeper(Store.open(path, write=True))
-        self.close()
-        self._keeper, self._answering = keeper, Answering(keeper)
+        self._keeper.move(path, replace=replace)
+        if self._discard is not None:
+            self._discard()
 
     def add(self, vectors: Any, ids: Any = None, payload: Any = None) -> None:
         """Add points.
@@ -195,8 +192,9 @@ class Index:
         payload : as for `build`, optional
             Columns to change; the others stay as they are.
         """
-        names, store = as_list(ids), self._keeper.store
+        names = as_list(ids)
         with self._keeper.changing():
+            store = self._keeper.store
             slots = self._slots(names)
             columns = as_columns(payload, len(names))
             if vectors is None:
@@ -266,21 +264,22 @@ class Index:
             include_query,
             parameters,
         )
-        return self.ask(asked)
+        return self._ask(asked)
 
-    def ask(self, asked: Asked) -> Results:
+    def _ask(self, asked: Asked) -> Results:
         """Answer a query."""
         checked = asked.checked()
         return Results(*self._answering.answer(checked), checked, self)
 
-    def reason(self, asked: Asked, point: Any) -> Reason:
+    def _reason(self, asked: Asked, point: Any) -> Reason:
         """Explain the place of a point in the answer to a query."""
         return self._answering.reason(asked, point)
 
     @property
     def columns(self) -> dict[str, str]:
         """Names of the payload's columns, and of what kind each is."""
-        return self._keeper.store.columns
+        with self._keeper.current():
+            return self._keeper.store.columns
 
     @property
     def ids(self) -> list[Any]:
@@ -290,15 +289,15 @@ class Index:
 
     def info(self) -> dict[str, Any]:
         """Return what there is to know about it."""
-        store = self._keeper.store
         with self._keeper.current() as engine:
+            store = self._keeper.store
             settings = store.settings
             return {
                 "path": str(store.folder),
                 "points": engine.n_alive,
                 "features": engine.n_features,
                 "metric": engine.metric,
-                "neighbors": settings["n_neighbors"],
+                "n_neighbors": settings["n_neighbors"],
                 "list_width": engine.width,
                 "engine": settings["engine"]["engine"],
                 "columns": store.columns,
@@ -313,9 +312,26 @@ class Index:
         with self._keeper.current() as engine:
             return engine.vectors(self._keeper.store.slots_of(as_list(ids)))
 
+    def payload(self, ids: Any, columns: Sequence[str] | None = None) -> dict[str, list[Any]]:
+        """Return the payload of points, column by column; all columns if none are named."""
+        with self._keeper.current():
+            store = self._keeper.store
+            return store.payload_of(store.slots_of(as_list(ids)), columns)
+
+    def __repr__(self) -> str:
+        try:
+            facts = self.info()
+        except StorageError:
+            return "Index(closed)"
+        return (
+            f"Index({facts['path']!r}, {facts['points']} points x {facts['features']}, "
+            f"{facts['metric']}, {facts['n_neighbors']} neighbours)"
+        )
+
     def __contains__(self, point: Any) -> bool:
         try:
-            self._keeper.store.slots_of([point])
+            with self._keeper.current():
+                self._keeper.store.slots_of([point])
         except StorageError:
             raise
         except InputError:

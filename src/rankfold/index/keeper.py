@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from threading import RLock
 from typing import Any
 
 import numpy as np
 
+from rankfold.check import InputError
 from rankfold.neighbors import Change, LivingEngine
 from rankfold.storage import Store, Version
 from rankfold.types import FloatArray, IntArray
@@ -95,7 +97,14 @@ class Keeper:
             Of the points to add.
         """
         with self.current() as engine:
-            change, first = engine.plan(removed, vectors), engine.n_points
+            first = engine.n_points
+            try:
+                change = engine.plan(removed, vectors)
+            except InputError:
+                raise
+            except BaseException:
+                self.version = NOWHERE  # planning may have been interrupted half-way
+                raise
         sequence = self.store.append(
             change.arrays(),
             removed=change.removed,
@@ -119,6 +128,17 @@ class Keeper:
         with self._turn:
             self.store.check_writable()
             self.store.merge(*self.compacted())
+
+    def move(self, path: str | Path, *, replace: bool) -> None:
+        """Copy everything to another folder and go on there; no change can come in between."""
+        with self._turn:
+            with self.current():
+                arrays, settings, kept = self.compacted()
+                ids, payload = self.store.ids_of(kept), self.store.payload_of(kept)
+            Store.create(path, arrays, settings, ids, payload, replace=replace)
+            there = Store.open(path, write=True)
+            self.store.close()
+            self.store, self.version = there, NOWHERE
 
     def close(self) -> None:
         """Close the store."""

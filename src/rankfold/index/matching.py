@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from rankfold.check import check_query
+from rankfold.neighbors import plain_sq_distances
 from rankfold.rankers import Ranker
-from rankfold.types import IntArray, Query, Ranking, Solution
+from rankfold.types import BoolArray, IntArray, Query, Ranking, Solution
 
 FIRST_SURPLUS, GROWTH = 2.0, 4
 """How many more points are ranked at first than should do, and how many more after that."""
@@ -30,8 +32,9 @@ def matching_only(
 ) -> Ranking:
     """Return the best of the matching points; the graph has all points.
 
-    More and more points are ranked until enough of them match, or all that do are found. The
-    answer is certified where all matching points of a certified ranking are in it.
+    More and more points are ranked until enough of them match, all that do are found, or points
+    come that the query does not reach; these are ordered by plain distance. The answer is
+    certified where the ranking is, and no matching point that was left out can be better.
 
     Parameters
     ----------
@@ -47,7 +50,7 @@ def matching_only(
     allowed[matching] = True
     if not include_query:
         allowed[query.ids] = False
-    n_allowed = int(np.count_nonzero(allowed))
+    n_allowed, query_weights = int(np.count_nonzero(allowed)), np.asarray(query.weights)
     enough = min(top, n_allowed)
     length = int(FIRST_SURPLUS * enough * engine.n_alive / max(1, n_allowed))
     while True:
@@ -56,8 +59,32 @@ def matching_only(
         places = np.flatnonzero(allowed[ranking.ids])
         if len(places) >= enough or length == engine.n_alive:
             break
+        if (query_weights > 0).all() and ranking.scores[-1] == 0:
+            return _filled_up(ranker, query, ranking, allowed, enough)
         length *= GROWTH
-    certified = ranking.solution.certified and len(places) <= top
-    places = places[:top]
-    solution = replace(ranking.solution, scores=ranking.scores[places], certified=certified)
-    return replace(ranking, ids=ranking.ids[places], solution=solution)
+    solution = ranking.solution
+    kept, left_out = ranking.scores[places[:top]], ranking.scores[places[top:]]
+    clear = not len(left_out) or kept.min() - left_out.max() > 2 * solution.bound
+    return replace(
+        ranking,
+        ids=ranking.ids[places[:top]],
+        solution=replace(solution, scores=kept, certified=solution.certified and bool(clear)),
+    )
+
+
+def _filled_up(
+    ranker: Ranker, query: Query, ranking: Ranking, allowed: BoolArray, enough: int
+) -> Ranking:
+    """Let matching points that the query does not reach follow by plain distance."""
+    engine = ranker.engine_
+    reached = ranking.ids[(ranking.scores > 0) & allowed[ranking.ids]]
+    scores = ranking.scores[(ranking.scores > 0) & allowed[ranking.ids]]
+    others = allowed.copy()
+    others[reached] = False
+    (rest,) = np.nonzero(others)
+    checked = check_query(query, engine.n_points, engine.n_features, engine.alive)
+    nearest = rest[np.argsort(plain_sq_distances(engine, checked)[rest], kind="stable")]
+    ids = np.concatenate([reached, nearest])[:enough]
+    scores = np.concatenate([scores, np.zeros(len(nearest))])[:enough]
+    solution = replace(ranking.solution, scores=scores, certified=False)
+    return replace(ranking, ids=ids, solution=solution)

@@ -23,6 +23,7 @@ class Methods:
 
     def __init__(self) -> None:
         self._version: Version | None = None
+        self._engine: LivingEngine | None = None
         self._fitted: OrderedDict[str, Ranker] = OrderedDict()
 
     def fitted(
@@ -47,8 +48,8 @@ class Methods:
         keeper : Keeper
             Of the engine.
         """
-        if self._version != keeper.version:
-            self._follow(keeper)
+        if self._version != keeper.version or self._engine is not engine:
+            self._follow(keeper, engine)
         chosen = min(n_neighbors, max(1, engine.n_alive - 2))
         key = f"{method} {chosen} {sorted(parameters.items())!r}"
         if key not in self._fitted:
@@ -59,14 +60,15 @@ class Methods:
         self._fitted.move_to_end(key)
         return self._fitted[key]
 
-    def _follow(self, keeper: Keeper) -> None:
-        rows = None if self._version is None else keeper.changed_since(self._version)
-        if rows is None:
-            self._fitted.clear()
-        for key, ranker in list(self._fitted.items()):
-            if rows is not None and not ranker.follow(rows):
-                del self._fitted[key]
-        self._version = keeper.version
+    def _follow(self, keeper: Keeper, engine: LivingEngine) -> None:
+        known, self._version = self._version, None  # what is interrupted is fitted again
+        rows = None if known is None else keeper.changed_since(known)
+        before, self._fitted = self._fitted, OrderedDict()
+        if rows is not None and engine is self._engine:
+            for key, ranker in before.items():
+                if ranker.follow(rows, engine.width):
+                    self._fitted[key] = ranker
+        self._engine, self._version = engine, keeper.version
 
 
 def make_ranker(method: str, parameters: dict[str, Any], metric: str, n_neighbors: int) -> Ranker:
@@ -77,8 +79,6 @@ def make_ranker(method: str, parameters: dict[str, Any], metric: str, n_neighbor
     >>> make_ranker("ran", {"smoothness": 3.0}, "euclidean", 7)
     RAN(n_neighbors=7, smoothness=3.0)
     """
-    if method not in RANKERS:
-        raise InputError(f"method is {method!r}; choose from {', '.join(RANKERS)}.")
     known = [name for name in RANKERS[method]().get_params(deep=False) if name not in OF_THE_INDEX]
     unknown = [name for name in parameters if name not in known]
     if unknown:

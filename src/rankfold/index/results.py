@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -73,11 +73,11 @@ class Results:
             negative=[*opposed, *disliked],
             offset=0,
         )
-        return self.index.ask(again)
+        return self.index._ask(again)
 
     def explain(self, point: Any) -> Reason:
         """Explain why a point has its place; any point of the index but those of the query."""
-        return self.index.reason(self.asked, point)
+        return self.index._reason(self.asked, point)
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a row for every result: rank, id, score and payload."""
@@ -136,6 +136,8 @@ class Reason:
 
     def draw(self, path: str | Path) -> None:
         """Draw it as a PNG."""
+        if Path(path).suffix.lower() != ".png":
+            raise InputError(f"{str(path)!r} is drawn as a PNG; name a file that ends in .png.")
         draw_explanation(self.explanation, Path(path), names=self.names)
 
     def _name(self, slot: int | None) -> Any:
@@ -149,4 +151,9 @@ def as_list(value: Any) -> list[Any]:
     """Return one id or several as a list."""
     if value is None:
         return []
-    return list(value) if isinstance(value, Iterable) and not isinstance(value, str) else [value]
+    several = isinstance(value, Iterable) and not isinstance(
+        value, str | bytes | bytearray | Mapping
+    )
+    if isinstance(value, np.ndarray):
+        return list(np.atleast_1d(value))
+    return list(value) if several else [value]

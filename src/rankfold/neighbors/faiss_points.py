@@ -20,7 +20,7 @@ from rankfold.types import BoolArray, FloatArray, IntArray, Neighbors
 FEW_NEW = 1000
 """So many new vectors are compared with each other without an index."""
 
-SETTINGS = ("metric", "recall", "seed", "progress", "n_threads")
+SETTINGS = ("metric", "recall", "seed")
 
 MOST_GROWTH = 2
 """An index is trained again when this many times the points would have had its cells."""
@@ -112,6 +112,7 @@ class FaissPoints(FaissEngine):
         engine = FaissEngine.__new__(FaissEngine)
         for name in SETTINGS:
             setattr(engine, name, settings[name])
+        engine.progress, engine.n_threads = False, None  # matters of a process, not of the points
         engine._form = SinglePrecision(settings["metric"] == "cosine", arrays.get("origin"))
         engine._held = Growing(arrays["points"])
         engine.n_features = engine._points.shape[1]

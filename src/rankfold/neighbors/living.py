@@ -53,8 +53,8 @@ class LivingEngine:
     array([3, 0], dtype=int32)
     """
 
-    def __init__(self, points: Points, stored: StoredLists, width: int) -> None:
-        self._points, self._stored, self.width = points, stored, width
+    def __init__(self, points: Points, stored: StoredLists, width: int, recall: float) -> None:
+        self._points, self._stored, self.width, self.recall = points, stored, width, recall
         self.metric, self.n_features = points.metric, points.n_features
 
     @classmethod
@@ -100,7 +100,7 @@ class LivingEngine:
             points = ExactPoints.of(engine)
         found = engine.rows(np.arange(engine.n_points), _stored_width(width))
         lists = Neighbors(found.indices.astype(np.int32, copy=False), found.sq_distances)
-        return cls(points, StoredLists(lists), width)
+        return cls(points, StoredLists(lists), width, recall)
 
     @property
     def n_points(self) -> int:
@@ -184,7 +184,7 @@ class LivingEngine:
     def state(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return arrays, and settings that JSON can hold, from which `restore` makes it again."""
         arrays, settings = self._points.state()
-        settings |= {"engine": self._points.kind, "width": self.width}
+        settings |= {"engine": self._points.kind, "width": self.width, "recall": self.recall}
         return {**arrays, **self._stored.arrays()}, settings
 
     @classmethod
@@ -195,7 +195,8 @@ class LivingEngine:
         change, which copies points and lists once.
         """
         points = KINDS[settings["engine"]].restore(arrays, settings)
-        return cls(points, StoredLists.restore(arrays), int(settings["width"]))
+        width, recall = int(settings["width"]), float(settings["recall"])
+        return cls(points, StoredLists.restore(arrays), width, recall)
 
     def compacted(self) -> tuple[dict[str, Any], dict[str, Any], IntArray]:
         """Return the state without removed slots, and the slots that were kept, in order.
@@ -204,9 +205,11 @@ class LivingEngine:
         """
         kept = np.flatnonzero(self.alive)
         if isinstance(self._points, ExactPoints) and len(kept) > EXACT_LIMIT:
-            fresh = LivingEngine.build(self.points[kept], self.metric, self.width)
+            X = self.points[kept]
+            fresh = LivingEngine.build(X, self.metric, self.width, recall=self.recall)
         else:
-            fresh = LivingEngine(self._points.kept(kept), self._stored.kept(kept), self.width)
+            points, stored = self._points.kept(kept), self._stored.kept(kept)
+            fresh = LivingEngine(points, stored, self.width, self.recall)
         return *fresh.state(), kept
 
     def _check_follows(self, change: Change) -> None:

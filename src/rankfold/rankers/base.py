@@ -6,7 +6,7 @@ from abc import ABCMeta, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from numbers import Integral
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -41,6 +41,9 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
     """
 
     metric: str
+    negative_weight: ClassVar[float] = -0.5
+    """Weight for negative examples that was best where scores are not held at weights."""
+
     _local: Any = None
 
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -72,13 +75,15 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
         self.n_features_in_ = X.n_features
         return X
 
-    def follow(self, rows: IntArray) -> bool:
+    def follow(self, rows: IntArray, width: int) -> bool:
         """Take up changes of the engine at some rows, if that is quicker than to fit again.
 
         Parameters
         ----------
         rows : array of int
             Points whose neighbour lists have changed, removed and new points among them.
+        width : int
+            Length up to which all other lists are as they were.
 
         Returns
         -------

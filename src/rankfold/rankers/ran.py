@@ -29,7 +29,7 @@ from rankfold.rankers.local_graph import LocalGraph
 from rankfold.rankers.pinned_flow import ran_flow
 from rankfold.rankers.whole import WholeGraph
 from rankfold.solvers import DIRECT_LIMIT, SOLVERS
-from rankfold.types import IntArray, Neighbors, Query, Ranking, Solution, Trace
+from rankfold.types import NEGATIVE_WEIGHT, IntArray, Neighbors, Query, Ranking, Solution, Trace
 
 
 class RAN(Ranker):
@@ -99,6 +99,8 @@ class RAN(Ranker):
     np.True_
     """
 
+    negative_weight = NEGATIVE_WEIGHT
+
     def __init__(
         self,
         n_neighbors: int | Literal["auto"] = "auto",
@@ -161,17 +163,21 @@ class RAN(Ranker):
         self._first = ClosedForm.of(self.neighbors_, self.n_neighbors_, self.engine_.n_alive)
         self._prepare()
 
-    def follow(self, rows: IntArray) -> bool:
+    def follow(self, rows: IntArray, width: int) -> bool:
         """Take up changes of the engine; possible for one alternation that is solved locally."""
         if self._local is None or self.max_iter > 1 or self._solver != "local":
             return False
+        if self.neighbors_.width > width:
+            return False  # lists that were searched for this ranker may have changed anywhere
         most = max(1, self.engine_.n_alive - 2)
         if self.n_neighbors != "auto" and min(self.n_neighbors, most) != self.n_neighbors_:
             return False  # there were or are too few points for so many neighbours
         engine, before, first = self.engine_, self.neighbors_, self._first
-        self.neighbors_ = engine.rows(np.arange(engine.n_points), before.width)
-        self._first = first.changed(before, self.neighbors_, rows, self._n_alive, engine.n_alive)
-        self._prepare(self._local.followed(first, self._first, rows))
+        after = engine.rows(np.arange(engine.n_points), before.width)
+        form = first.changed(before, after, rows, self._n_alive, engine.n_alive)
+        graph = self._local.followed(first, form, rows)
+        self.neighbors_, self._first = after, form
+        self._prepare(graph)
         return True
 
     def _prepare(self, followed: sparse.csr_array | None = None) -> None:

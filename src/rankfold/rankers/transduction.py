@@ -20,7 +20,7 @@ from rankfold.rankers.seeded import GraphRanker
 from rankfold.rankers.transition import degrees, inverse, random_walk, scale_rows
 from rankfold.solvers import ConjugateGradients
 from rankfold.solvers.contract import EPS, longest_row
-from rankfold.types import FloatArray, Query, Solution, Trace, Weights
+from rankfold.types import NEGATIVE_WEIGHT, FloatArray, Query, Solution, Trace, Weights
 
 
 class GraphTransduction(GraphRanker):
@@ -58,6 +58,8 @@ class GraphTransduction(GraphRanker):
     >>> (moons.labels[ranking.ids] == moons.labels[0]).all()
     np.True_
     """
+
+    negative_weight = NEGATIVE_WEIGHT
 
     def __init__(
         self,

@@ -133,7 +133,10 @@ def find_slots(database: Database, ids: Sequence[Id]) -> Slots:
     slots = _slots(database, ids)
     if None in slots:
         unknown = [i for i, slot in zip(ids, slots, strict=True) if slot is None]
-        raise InputError(f"there are no points with the ids {few(unknown)}.")
+        raise InputError(
+            f"there are no points with the ids {few(unknown)}; ids are taken to the letter, and "
+            "the number 7 is not the text '7'."
+        )
     return np.array(slots, dtype=np.int64)
 
 

@@ -1,13 +1,16 @@
 """How long until the first answer of a new process? Import, --help, and a first query.
 
 Every figure is the median over fresh processes, after one that fills the caches of Python and of
-numba. The process itself is a Python that does nothing: what it takes is given beside.
+numba. The process itself is a Python that does nothing: what it takes is given beside. Once, the
+first query also runs with an empty cache of numba, as on a machine that has never answered one.
 """
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 from kit.pictures import GREY, INK, RIGHT, plot, pretty
@@ -15,6 +18,7 @@ from kit.report import Goal, options, publish, table, versions
 from kit.timing import seconds
 
 RUNS, N_POINTS = 7, 6_000
+COMPILED = "with nothing compiled: first query"
 FIRST_QUERY = f"""
 import json
 from time import perf_counter
@@ -38,10 +42,11 @@ print(json.dumps(times))
 """
 
 
-def run(command):
+def run(command, **variables):
     """Return the seconds of a whole process, and what it printed."""
+    settings = {"check": True, "capture_output": True, "text": True}
     took, done = seconds(
-        lambda: subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603
+        lambda: subprocess.run(command, env={**os.environ, **variables}, **settings)  # noqa: S603
     )
     return took, done.stdout
 
@@ -64,6 +69,9 @@ def measure():
                 parts += [json.loads(printed)] if name == "first query" else []
     spent = {f"process: {name}": times for name, times in whole.items()}
     spent |= {f"in it: {name}": [part[name] for part in parts] for name in parts[0]}
+    with TemporaryDirectory() as empty:
+        _, printed = run(commands["first query"], NUMBA_CACHE_DIR=empty)
+    spent[COMPILED] = [json.loads(printed)["first query"]]
     for name, times in spent.items():
         yield {"what": name, "median s": float(np.median(times)), "most s": max(times)}
 

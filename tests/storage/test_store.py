@@ -428,3 +428,16 @@ def test_readers_need_no_right_to_write():
         shutil.rmtree(folder)
     assert before == "Version(generation=1, sequence=0) ['a', 'b']\n"
     assert after == "Version(generation=2, sequence=1) ['b', 'a']\n"
+
+
+def test_headers_are_parsed_in_the_thread_that_opens(path, monkeypatch):
+    """NumPy parses them with `ast`, which has failed in threads of CPython 3.11."""
+    threads, parse = [], np.lib.format.read_array_header_1_0
+
+    def watched(file):
+        threads.append(threading.current_thread())
+        return parse(file)
+
+    monkeypatch.setattr(np.lib.format, "read_array_header_1_0", watched)
+    Store.open(path).close()
+    assert threads == [threading.current_thread()] * len(ARRAYS)

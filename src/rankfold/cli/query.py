@@ -122,6 +122,8 @@ def query(
         raise click.UsageError("csv has no place for explanations; take table or json.")
     if picture is not None:
         check_picture(picture)
+    parameters = dict(settings)
+    check_parameters(asked["method"], parameters)
     from rankfold.index import Index
 
     with Index.open(name) as index:
@@ -134,7 +136,7 @@ def query(
             negative=unwanted,
             negative_vectors=read_all(index, negative_vectors),
             **asked,
-            **dict(settings),
+            **parameters,
         )
         reasons = extra = None
         if explain:
@@ -144,6 +146,17 @@ def query(
         if picture is not None:
             draw(results, extra, picture)
         click.echo(FORMATS[form](Answer(results, reasons, extra)), nl=False)
+
+
+def check_parameters(method: str, parameters: dict[str, Any]) -> None:
+    """Require names of parameters of a method; others could be those of the query itself."""
+    from rankfold.check import InputError
+    from rankfold.index.methods import make_ranker
+
+    try:
+        make_ranker(method, parameters, metric="euclidean", n_neighbors=1)
+    except InputError as error:
+        raise click.UsageError(f"--set: {error}") from error
 
 
 def check_picture(path: Path) -> None:

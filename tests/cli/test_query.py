@@ -2,6 +2,7 @@
 
 import csv
 import json
+from inspect import signature
 from io import StringIO
 
 import numpy as np
@@ -55,9 +56,16 @@ def test_json_is_the_answer_of_the_library(ask, index):
         "converged": solution.converged,
         "residual": solution.residual,
     }
-    asked = {"ids": ["m5", "m9"], "weights": [2.0, 1.0], "not": ["m50"], "where": "moon = 1"}
+    asked = {"ids": ["m5", "m9"], "weights": [2.0, 1.0], "negative": ["m50"]}
     assert asked.items() <= whole["query"].items()
+    assert whole["query"]["where"] == "moon = 1"
     assert whole["query"]["parameters"] == {"smoothness": 3}
+
+
+def test_json_names_what_was_asked_as_the_library_does(ask):
+    asked = found(ask("--id", "m5", "--format", "json"))["query"]
+    parameters = signature(Index.query).parameters
+    assert list(asked) == [name for name in parameters if name != "self"]
 
 
 def test_methods_are_those_of_the_library():
@@ -115,7 +123,7 @@ def test_explanations_follow_the_table_and_sit_in_json(ask):
     assert [row["explanation"]["point"] for row in whole["results"]] == [
         row["id"] for row in whole["results"]
     ]
-    assert whole["explained"]["point"] == 8
+    assert whole["explanation"]["point"] == 8
 
 
 def test_points_of_the_query_have_nothing_to_explain(ask):

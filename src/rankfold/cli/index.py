@@ -225,6 +225,7 @@ def check_place(folder: Path, replace: bool) -> None:
 def summary(known: dict[str, Any]) -> str:
     """Say in one line what an index holds."""
     columns = known["columns"]
+    n_neighbors = next(value for key, value in known.items() if key.endswith("neighbors"))
     named = f" ({', '.join(columns)})" if 0 < len(columns) <= 5 else ""
     return ", ".join(
         [
@@ -232,6 +233,6 @@ def summary(known: dict[str, Any]) -> str:
             counted(known["features"], "feature"),
             counted(len(columns), "column") + named,
             known["metric"],
-            f"{known['neighbors']} neighbours",
+            f"{n_neighbors} neighbours",
         ]
     )

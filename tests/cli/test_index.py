@@ -119,7 +119,8 @@ def test_replace_is_asked_for(done, call, vectors, index):
     refused = call("index", "build", vectors, "-o", index)
     assert refused.exit_code == 1
     assert refused.stderr == (
-        "Error: 'moons' exists already; name another folder, or give --replace.\n"
+        "Error: 'moons' exists already; name another folder, or give --replace to put an index "
+        "into the place of one.\n"
     )
     assert "0 columns" in done("index", "build", vectors, "-o", index, "--replace")
     with Index.open(index) as opened:

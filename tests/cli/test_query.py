@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from rankfold import RANKERS, Index
-from rankfold.cli.query import METHODS
+from rankfold.cli.errors import in_terms_of_options
+from rankfold.cli.query import METHODS, query
 
 
 @pytest.fixture
@@ -224,3 +225,16 @@ def test_output_that_cannot_hold_a_sign_is_an_error(call, shell, tmp_path):
     result = shell("rankfold query p --id 1 --format csv", PYTHONIOENCODING="latin-1")
     assert (result.returncode, result.stdout) == (1, "")
     assert result.stderr.startswith("Error: the output is in latin-1, which has no '\\u6771'")
+
+
+@pytest.mark.parametrize(
+    ("message", "shown"),
+    [
+        ("give include_query=True.", "give --include-query."),
+        ("include_query is 3", "--include-query is 3"),
+        ("give explain=True to explain", "give --explain to explain"),
+        ("'explain=True' in x/explain=True", "'explain=True' in x/explain=True"),
+    ],
+)
+def test_messages_speak_of_options(message, shown):
+    assert in_terms_of_options(message, query) == shown

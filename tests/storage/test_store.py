@@ -318,6 +318,12 @@ def test_nothing_is_overwritten_unasked(path, tmp_path):
     assert {p.name for p in tmp_path.iterdir()} == {"file", "folder", "store"}
 
 
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a folder that none may fill")
+def test_a_place_that_cannot_be_written_to_is_told_before_any_work():
+    with pytest.raises(InputError, match="nothing can be written into '/proc/store'"):
+        Store.check_place("/proc/store")
+
+
 def test_readers_follow_a_replaced_store(path):
     with Store.open(path) as reader:
         Store.create(path, {"x": np.ones(1)}, {}, ["z"], {"other": [1]}, replace=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,6 +15,9 @@ from rankfold.cli.images import images_of, source_of
 from rankfold.cli.options import count_or_auto, size
 from rankfold.cli.reading import check_width, read, reading_options
 from rankfold.cli.tables import counted, pairs
+
+if TYPE_CHECKING:
+    from rankfold.inputs import Points
 
 NAME = click.argument("name", type=click.Path(path_type=Path))
 FILE = click.argument("file", type=click.Path(path_type=Path))
@@ -80,10 +83,11 @@ def build(
     FILE is an .npy, .npz, .csv, .tsv, .parquet, .hdf5 or .h5 file, or a folder of images.
     """
     with interruptible(STOPPED):
-        check_place(name, replace)
-        points = read(file, **options)
         from rankfold.index import Index
+        from rankfold.storage import Store
 
+        Store.check_place(name, replace=replace)
+        points = read(file, **options)
         chosen: Any = metric or points.metric or "euclidean"
         with Index.build(
             points.vectors,
@@ -112,9 +116,7 @@ def add(name: Path, file: Path, **options: Any) -> None:
     from rankfold.index import Index
 
     with interruptible(STOPPED):
-        with Index.open(name) as there:
-            points = read(file, **options, **images_of(there, file))
-            check_width(points.vectors, str(file), there)
+        points = read_like(name, file, options)
         with Index.open(name, write=True) as changed:
             changed.add(points.vectors, points.ids, points.payload)
             click.echo(f"{name}: added {counted(len(points), 'point')}, now {len(changed)}")
@@ -133,9 +135,7 @@ def update(name: Path, file: Path, **options: Any) -> None:
     from rankfold.index import Index
 
     with interruptible(STOPPED):
-        with Index.open(name) as there:
-            points = read(file, **options, **images_of(there, file))
-            check_width(points.vectors, str(file), there)
+        points = read_like(name, file, options)
         if points.ids is None:
             raise InputError(f"{str(file)!r} has no ids; name them with --id-column or --ids.")
         with Index.open(name, write=True) as changed:
@@ -207,19 +207,14 @@ def merge(name: Path) -> None:
         click.echo(f"{name}: merged {counted(waiting, 'change')}")
 
 
-def check_place(folder: Path, replace: bool) -> None:
-    """Require a place for a new index before any work is done for it."""
-    from rankfold.check import InputError
-    from rankfold.files import check_folder
-    from rankfold.storage.creation import check_absent, check_store
+def read_like(name: Path, file: Path, options: dict[str, Any]) -> Points:
+    """Read points that fit to those of an index; nothing is locked meanwhile."""
+    from rankfold.index import Index
 
-    if folder.exists() and not replace:
-        raise InputError(f"{str(folder)!r} exists already; name another folder, or give --replace.")
-    if folder.exists():
-        check_store(folder)
-    else:
-        check_absent(folder)
-    check_folder(folder)
+    with Index.open(name) as there:
+        points = read(file, **options, **images_of(there, file))
+        check_width(points.vectors, str(file), there)
+    return points
 
 
 def summary(known: dict[str, Any]) -> str:

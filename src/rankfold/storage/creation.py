@@ -42,8 +42,8 @@ def check_absent(folder: Path) -> None:
     """Require a path at which nothing is, in a folder that is there."""
     if folder.exists() or folder.is_symlink():
         raise InputError(
-            f"{str(folder)!r} exists already; name another folder, or allow an index there to be "
-            "replaced."
+            f"{str(folder)!r} exists already; name another folder, or give replace=True to put an "
+            "index into the place of one."
         )
     if not folder.absolute().parent.is_dir():
         raise InputError(f"the folder {str(folder.parent)!r} does not exist; make it first.")

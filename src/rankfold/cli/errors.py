@@ -35,8 +35,8 @@ class Command(click.Command):
 
 
 @contextmanager
-def interruptible(message: str = "Stopped before anything was done.") -> Iterator[None]:
-    """End with the status of Ctrl-C when it comes before there is anything to show."""
+def interruptible(message: str = "Stopped.") -> Iterator[None]:
+    """End with the status of Ctrl-C, and a message that is true whenever it comes."""
     try:
         yield
     except KeyboardInterrupt:

@@ -459,10 +459,11 @@ def test_changes_are_read_one_at_a_time_within_a_state(path):
         with pytest.raises(InputError, match="inside of reading"):
             store.changes()
         with store.reading():
-            changes = store.changes()
+            changes, unread = store.changes(), store.changes()
             assert next(changes)[0] == 1
-        with pytest.raises(InputError, match="had ended"):
-            next(changes)
+        for late in (changes, unread):
+            with pytest.raises(InputError, match="had ended"):
+                next(late)
 
 
 def test_a_merge_gives_space_back(path):

@@ -135,16 +135,22 @@ class Reader:
 
         One change at a time is read, so that a long log needs little memory.
         """
-        manifest = self._snapshot
+        with self._turn:  # another thread's block is none of ours
+            manifest = self._snapshot
         if manifest is None:
             raise InputError("changes are read inside of reading(); begin such a block.")
         return self._changes_of(manifest, after)
 
     def _changes_of(self, manifest: Manifest, after: int) -> Iterator[tuple[int, dict[str, Array]]]:
-        for change in read_changes(self._database, manifest, after):
+        changes = read_changes(self._database, manifest, after)
+        while True:
+            with self._turn:
+                if self._snapshot is not manifest:
+                    raise InputError("changes were read on after reading() had ended.")
+                change = next(changes, None)
+            if change is None:
+                return
             yield change
-            if self._snapshot is not manifest:
-                raise InputError("changes were read on after reading() had ended.")
 
     def slots_of(self, ids: Sequence[Id]) -> Slots:
         """Return the slot of each id."""

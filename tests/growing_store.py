@@ -40,14 +40,15 @@ def create(path, replace=False):
 
 def values_by_slot(store):
     """Replay the changes; return the value of each slot and whether it is alive."""
-    arrays = store.arrays
-    values, removed = list(arrays["values"]), set()
-    assert set(arrays["bulk"].tolist()) == {store.settings["sequence"]}
-    for number, change in store.changes():
-        assert set(change["bulk"].tolist()) == {number}
-        assert change["values"].tolist() == added(number)
-        values += change["values"].tolist()
-        removed |= set(change["removed"].tolist())
+    with store.reading():
+        arrays = store.arrays
+        values, removed = list(arrays["values"]), set()
+        assert set(arrays["bulk"].tolist()) == {store.settings["sequence"]}
+        for number, change in store.changes():
+            assert set(change["bulk"].tolist()) == {number}
+            assert change["values"].tolist() == added(number)
+            values += change["values"].tolist()
+            removed |= set(change["removed"].tolist())
     return values, removed
 
 

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import signal
 
 import h5py
 import numpy as np
@@ -110,6 +111,34 @@ def test_changes_equal_those_of_the_library(done, index, tmp_path):
     assert done("index", "check", index) == "moons: 400 points, no damage found\n"
 
 
+@pytest.mark.parametrize("column", ["id", "key"])
+def test_payload_alone_is_updated(done, index, tmp_path, column):
+    shutil.copytree(index, "same")
+    (tmp_path / "notes.csv").write_text(f"note,{column}\nnew,m5\nother,8\n")
+    words = [] if column == "id" else ["--id-column", column]
+    printed = done("index", "update", index, "--payload", "notes.csv", *words)
+    assert printed == "moons: updated 2 points\n"
+    with Index.open("same", write=True) as other:
+        other.update(["m5", 8], payload={"note": ["new", "other"]})
+    assert content(index) == content("same")
+    assert json.loads(done("index", "info", index, "--format", "json"))["pending_changes"] == 0
+
+
+def test_an_interrupt_after_a_change_does_not_deny_it(call, index, monkeypatch):
+    remove = Index.remove
+
+    def remove_then_interrupt(self, ids):
+        remove(self, ids)
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(Index, "remove", remove_then_interrupt)
+    result = call("index", "remove", index, "m5")
+    assert result.exit_code == 130
+    assert result.stderr.startswith("Stopped: the change was made completely, or not at all")
+    with Index.open(index) as opened:
+        assert "m5" not in opened
+
+
 def test_many_are_removed_by_a_list_with_doubles(done, index):
     printed = done("index", "remove", index, "--ids", "-", input="m4\n8\n\nm4\n")
     assert printed == "moons: removed 2 points, now 398\n"
@@ -119,7 +148,8 @@ def test_replace_is_asked_for(done, call, vectors, index):
     refused = call("index", "build", vectors, "-o", index)
     assert refused.exit_code == 1
     assert refused.stderr == (
-        "Error: 'moons' exists already; name another folder, or give --replace.\n"
+        "Error: 'moons' exists already; name another folder, or give --replace to put an index "
+        "into the place of one.\n"
     )
     assert "0 columns" in done("index", "build", vectors, "-o", index, "--replace")
     with Index.open(index) as opened:
@@ -191,6 +221,14 @@ def test_bad_files_are_one_line_and_change_nothing(call, index, vectors, tmp_pat
         (["build", "moons.npy", "-o", "no/x"], 1, "the folder 'no' does not exist"),
         (["add", "moons", "moons.npy"], 1, "have ids of their own; give ids"),
         (["update", "moons", "moons.npy"], 1, "name them with --id-column or --ids"),
+        (["update", "moons"], 2, "Give FILE, or --payload alone"),
+        (["update", "moons", "--payload", "no.csv"], 1, "there is no file 'no.csv'"),
+        (
+            ["update", "moons", "--payload", "p.csv"],
+            1,
+            "has the columns 'note', but must have 'id'",
+        ),
+        (["update", "moons", "--payload", "p.csv", "--ids", "two.txt"], 2, "Without FILE, only"),
         (["remove", "moons"], 2, "Give ids, or a file of them"),
         (["remove", "moons", "m5", "--ids", "two.txt"], 2, "Give ids, or a file of them"),
         (["remove", "moons", "m5", "nobody"], 1, "there are no points with the ids 'nobody'"),
@@ -200,6 +238,7 @@ def test_bad_files_are_one_line_and_change_nothing(call, index, vectors, tmp_pat
 )
 def test_bad_words(call, index, vectors, tmp_path, words, status, message):
     (tmp_path / "two.txt").write_text("a\nb\n")
+    (tmp_path / "p.csv").write_text("note\nnew\n")
     before = content(index)
     result = call("index", *words)
     assert result.exit_code == status

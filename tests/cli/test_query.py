@@ -2,13 +2,15 @@
 
 import csv
 import json
+from inspect import signature
 from io import StringIO
 
 import numpy as np
 import pytest
 
 from rankfold import RANKERS, Index
-from rankfold.cli.query import METHODS
+from rankfold.cli.errors import in_terms_of_options
+from rankfold.cli.query import METHODS, query
 
 
 @pytest.fixture
@@ -55,9 +57,16 @@ def test_json_is_the_answer_of_the_library(ask, index):
         "converged": solution.converged,
         "residual": solution.residual,
     }
-    asked = {"ids": ["m5", "m9"], "weights": [2.0, 1.0], "not": ["m50"], "where": "moon = 1"}
+    asked = {"ids": ["m5", "m9"], "weights": [2.0, 1.0], "negative": ["m50"]}
     assert asked.items() <= whole["query"].items()
+    assert whole["query"]["where"] == "moon = 1"
     assert whole["query"]["parameters"] == {"smoothness": 3}
+
+
+def test_json_names_what_was_asked_as_the_library_does(ask):
+    asked = found(ask("--id", "m5", "--format", "json"))["query"]
+    parameters = signature(Index.query).parameters
+    assert list(asked) == [name for name in parameters if name != "self"]
 
 
 def test_methods_are_those_of_the_library():
@@ -115,7 +124,7 @@ def test_explanations_follow_the_table_and_sit_in_json(ask):
     assert [row["explanation"]["point"] for row in whole["results"]] == [
         row["id"] for row in whole["results"]
     ]
-    assert whole["explained"]["point"] == 8
+    assert whole["explanation"]["point"] == 8
 
 
 def test_points_of_the_query_have_nothing_to_explain(ask):
@@ -172,7 +181,15 @@ def test_warnings_are_one_line(ask, shell, index):
         (["--id", "m5", "--explain", "--format", "csv"], 2, "csv has no place for explanations"),
         (["--id", "m5", "--format", "xml"], 2, "'xml' is not one of"),
         (["--id", "m5", "--method", "magic"], 2, "'magic' is not one of 'ran'"),
-        (["--id", "m5", "--set", "speed=3"], 1, "method 'ran' has no parameter 'speed'"),
+        (["--id", "m5", "--set", "speed=3"], 2, "--set: method 'ran' has no parameter 'speed'"),
+        (
+            ["--id", "m5", "--set", "top=5"],
+            2,
+            "method 'ran' has no parameter 'top'",
+        ),
+        (["--id", "m5", "--set", "where=x"], 2, "method 'ran' has no parameter 'where'"),
+        (["--id", "m5", "--set", "method=ran"], 2, "method 'ran' has no parameter 'method'"),
+        (["--id", "m5", "--set", "self=1"], 2, "method 'ran' has no parameter 'self'"),
         (["--id", "m5", "--not", "m5"], 1, "the query names 'm5' more than once"),
         (["--id", "m5", "--weight", "1", "--weight", "2"], 1, "the query has 1 examples"),
         (["--id", "m5", "--top", "0"], 1, "top is 0, but must be a whole number"),
@@ -208,3 +225,16 @@ def test_output_that_cannot_hold_a_sign_is_an_error(call, shell, tmp_path):
     result = shell("rankfold query p --id 1 --format csv", PYTHONIOENCODING="latin-1")
     assert (result.returncode, result.stdout) == (1, "")
     assert result.stderr.startswith("Error: the output is in latin-1, which has no '\\u6771'")
+
+
+@pytest.mark.parametrize(
+    ("message", "shown"),
+    [
+        ("give include_query=True.", "give --include-query."),
+        ("include_query is 3", "--include-query is 3"),
+        ("give explain=True to explain", "give --explain to explain"),
+        ("'explain=True' in x/explain=True", "'explain=True' in x/explain=True"),
+    ],
+)
+def test_messages_speak_of_options(message, shown):
+    assert in_terms_of_options(message, query) == shown

@@ -156,8 +156,9 @@ def test_tampered_changes_are_told(copy, statement):
     connection.execute(statement)
     connection.commit()
     connection.close()
-    with Store.open(copy) as store, pytest.raises(StorageError, match=r"is damaged: .*change"):
-        store.changes()
+    damage = pytest.raises(StorageError, match=r"is damaged: .*change")
+    with Store.open(copy) as store, store.reading(), damage:
+        list(store.changes())
 
 
 def test_what_is_no_store(tmp_path):

@@ -81,6 +81,41 @@ def test_a_kill_while_creating_leaves_all_or_nothing(tmp_path):
         shutil.rmtree(path)
 
 
+def test_only_what_dead_processes_left_is_removed(tmp_path):
+    process = start("create", tmp_path / "other")
+    theirs = tmp_path / f".store.{process.pid}.0123abcd.partial"
+    of_another_name = tmp_path / f".store.7.{process.pid}.0123abcd.partial"
+    theirs.mkdir()  # and not locked yet
+    of_another_name.mkdir()
+    growing.create(tmp_path / "store")
+    assert theirs.is_dir()
+    kill(process)
+    shutil.rmtree(tmp_path / "store")
+    growing.create(tmp_path / "store")
+    assert not theirs.exists()
+    assert of_another_name.is_dir()
+
+
+def test_of_those_who_create_at_once_one_succeeds(tmp_path):
+    for attempt in range(3):
+        path = tmp_path / f"store{attempt}"
+        processes = [
+            subprocess.Popen(
+                [sys.executable, str(SCRIPT), "create", str(path)],
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            for _ in range(4)
+        ]
+        errors = [process.communicate(timeout=120)[1] for process in processes]
+        assert sorted(process.returncode for process in processes) == [0, 1, 1, 1]
+        for error in filter(None, errors):
+            assert "exists already" in error or "someone else meanwhile" in error
+        with Store.open(path, write=True) as store:
+            assert growing.check(store) == 0
+    assert len(list(tmp_path.iterdir())) == 3
+
+
 def test_a_kill_while_replacing_leaves_the_old_or_the_new(tmp_path):
     moments = random.Random(0)
     path = tmp_path / "store"
@@ -95,7 +130,7 @@ def test_a_kill_while_replacing_leaves_the_old_or_the_new(tmp_path):
         kill(process)
         with Store.open(path, write=True) as store:
             assert store.ids_of([0]) == ["point-0"]
-            assert store.n_points == 1 + len(store.changes()) * len(growing.added(1))
+            assert store.n_points == 1 + store.n_pending * len(growing.added(1))
             assert store.version.generation <= generation + 1
             assert len(list((path / "segments").iterdir())) == 2
 

@@ -45,7 +45,7 @@ def test_all_comes_back(path):
     with Store.open(path) as store:
         assert store.settings == {"k": [1, None]}
         assert store.version == (1, 0)
-        assert (store.n_points, store.n_pending, store.changes()) == (3, 0, [])
+        assert (store.n_points, store.n_pending, store.pending_bytes) == (3, 0, 0)
         arrays = store.arrays
         ids = store.ids_of([2, 0, 1])
         payload = store.payload_of([0, 1, 2])
@@ -81,11 +81,13 @@ def test_a_change_is_logged_and_applied(path):
     with Store.open(path) as store:
         assert store.version == (1, 2)
         assert store.n_pending == 2
-        (first, arrays), (second, empty) = store.changes()
+        with store.reading():
+            (first, arrays), (second, empty) = store.changes()
         assert (first, second, empty) == (1, 2, {})
         np.testing.assert_array_equal(arrays["rows"], change["rows"])
         assert arrays["nothing"].shape == (0,)
-        assert store.changes(after=1) == [(2, {})]
+        with store.reading():
+            assert list(store.changes(after=1)) == [(2, {})]
         assert store.slots_of([1, "new", "1", "a"]).tolist() == [3, 4, 2, 0]
         assert store.payload_of([0, 3, 4], ["count", "sold"]) == {
             "count": [1.0, 0.5, None],
@@ -150,7 +152,7 @@ def test_a_merge_renumbers_and_clears_the_log(path):
         np.testing.assert_array_equal(old, ARRAYS["vectors"])
     with Store.open(path) as store:
         assert store.version == (2, 1)
-        assert (store.n_pending, store.changes(), store.settings) == (0, [], {"new": True})
+        assert (store.n_pending, store.settings) == (0, {"new": True})
         assert list(store.arrays) == ["only"]
         assert store.ids_of([0, 1, 2]) == [1, "1", "last"]
         assert store.slots_of(["last"]).tolist() == [2]
@@ -316,6 +318,12 @@ def test_nothing_is_overwritten_unasked(path, tmp_path):
     assert {p.name for p in tmp_path.iterdir()} == {"file", "folder", "store"}
 
 
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a folder that none may fill")
+def test_a_place_that_cannot_be_written_to_is_told_before_any_work():
+    with pytest.raises(InputError, match="nothing can be written into '/proc/store'"):
+        Store.check_place("/proc/store")
+
+
 def test_readers_follow_a_replaced_store(path):
     with Store.open(path) as reader:
         Store.create(path, {"x": np.ones(1)}, {}, ["z"], {"other": [1]}, replace=True)
@@ -428,3 +436,43 @@ def test_readers_need_no_right_to_write():
         shutil.rmtree(folder)
     assert before == "Version(generation=1, sequence=0) ['a', 'b']\n"
     assert after == "Version(generation=2, sequence=1) ['b', 'a']\n"
+
+
+def test_headers_are_parsed_in_the_thread_that_opens(path, monkeypatch):
+    """NumPy parses them with `ast`, which has failed in threads of CPython 3.11."""
+    threads, parse = [], np.lib.format.read_array_header_1_0
+
+    def watched(file):
+        threads.append(threading.current_thread())
+        return parse(file)
+
+    monkeypatch.setattr(np.lib.format, "read_array_header_1_0", watched)
+    Store.open(path).close()
+    assert threads == [threading.current_thread()] * len(ARRAYS)
+
+
+def test_changes_are_read_one_at_a_time_within_a_state(path):
+    with Store.open(path, write=True) as store:
+        for number in range(3):
+            store.append({"a": np.full(5, number), "b": np.ones(2, dtype=np.int16)})
+        assert store.pending_bytes == 3 * (5 * 8 + 2 * 2)
+        with pytest.raises(InputError, match="inside of reading"):
+            store.changes()
+        with store.reading():
+            changes, unread = store.changes(), store.changes()
+            assert next(changes)[0] == 1
+        for late in (changes, unread):
+            with pytest.raises(InputError, match="had ended"):
+                next(late)
+
+
+def test_a_merge_gives_space_back(path):
+    database = path / "index.sqlite"
+    with Store.open(path, write=True) as store:
+        before = store.payload_of([0, 1, 2])
+        store.append({"bulk": np.ones(500_000)})
+        store.merge(ARRAYS, {}, [0, 1, 2])
+        assert store.pending_bytes == 0
+        assert store.payload_of([0, 1, 2]) == before
+        store.verify()
+    assert database.stat().st_size < 500_000

@@ -103,8 +103,10 @@ def write_json(answer: Answer) -> str:
             "ids": asked.ids,
             "vectors": 0 if asked.vectors is None else len(asked.vectors),
             "weights": asked.weights,
-            "not": asked.negative,
-            "not_vectors": 0 if asked.negative_vectors is None else len(asked.negative_vectors),
+            "negative": asked.negative,
+            "negative_vectors": (
+                0 if asked.negative_vectors is None else len(asked.negative_vectors)
+            ),
             "where": asked.where,
             "top": asked.top,
             "offset": asked.offset,
@@ -122,7 +124,7 @@ def write_json(answer: Answer) -> str:
         "results": rows,
     }
     if answer.extra is not None:
-        whole["explained"] = answer.extra.to_dict()
+        whole["explanation"] = answer.extra.to_dict()
     return json.dumps(_finite(whole), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 

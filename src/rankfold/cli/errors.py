@@ -35,8 +35,8 @@ class Command(click.Command):
 
 
 @contextmanager
-def interruptible(message: str = "Stopped before anything was done.") -> Iterator[None]:
-    """End with the status of Ctrl-C when it comes before there is anything to show."""
+def interruptible(message: str = "Stopped.") -> Iterator[None]:
+    """End with the status of Ctrl-C, and a message that is true whenever it comes."""
     try:
         yield
     except KeyboardInterrupt:
@@ -74,12 +74,14 @@ def _mendable() -> tuple[type[Exception], ...]:
 def in_terms_of_options(message: str, command: click.Command) -> str:
     """Name options as they are typed, in the place of parameters of the library.
 
-    Only names of several words are looked for, and not within quotes: the others may
-    be words of the sentence, or of a file.
+    Only names of several words and ``flag=True`` are looked for, and not within quotes: the
+    others may be words of the sentence, or of a file.
     """
     for option in command.params:
-        if isinstance(option, click.Option) and "_" in (option.name or ""):
-            name = rf"(?<![\w'\"./-]){option.name}(?!\w|['\"./-]\w)"
+        several_words = "_" in (option.name or "")
+        if isinstance(option, click.Option) and (several_words or option.is_flag):
+            true = "" if not option.is_flag else "(=True)?" if several_words else "=True"
+            name = rf"(?<![\w'\"./-]){option.name}{true}(?!\w|['\"./-]\w)"
             message = re.sub(name, option.opts[0], message)
     return message
 

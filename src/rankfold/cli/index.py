@@ -11,14 +11,15 @@ import click
 
 from rankfold.cli.errors import Command, interruptible
 from rankfold.cli.ids import find_ids
-from rankfold.cli.images import images_of, source_of
+from rankfold.cli.images import source_of
 from rankfold.cli.options import count_or_auto, size
-from rankfold.cli.reading import check_width, read, reading_options
+from rankfold.cli.reading import described, moved, read, read_like, reading_options
 from rankfold.cli.tables import counted, pairs
 
 NAME = click.argument("name", type=click.Path(path_type=Path))
 FILE = click.argument("file", type=click.Path(path_type=Path))
 STOPPED = "Stopped: nothing is half-written."
+CHANGE_STOPPED = "Stopped: the change was made completely, or not at all; look with index info."
 
 
 @click.group()
@@ -80,10 +81,11 @@ def build(
     FILE is an .npy, .npz, .csv, .tsv, .parquet, .hdf5 or .h5 file, or a folder of images.
     """
     with interruptible(STOPPED):
-        check_place(name, replace)
-        points = read(file, **options)
         from rankfold.index import Index
+        from rankfold.storage import Store
 
+        Store.check_place(name, replace=replace)
+        points = read(file, **options)
         chosen: Any = metric or points.metric or "euclidean"
         with Index.build(
             points.vectors,
@@ -111,10 +113,8 @@ def add(name: Path, file: Path, **options: Any) -> None:
     """
     from rankfold.index import Index
 
-    with interruptible(STOPPED):
-        with Index.open(name) as there:
-            points = read(file, **options, **images_of(there, file))
-            check_width(points.vectors, str(file), there)
+    with interruptible(CHANGE_STOPPED):
+        points = read_like(name, file, options)
         with Index.open(name, write=True) as changed:
             changed.add(points.vectors, points.ids, points.payload)
             click.echo(f"{name}: added {counted(len(points), 'point')}, now {len(changed)}")
@@ -122,25 +122,21 @@ def add(name: Path, file: Path, **options: Any) -> None:
 
 @index.command(cls=Command)
 @NAME
-@FILE
+@click.argument("file", type=click.Path(path_type=Path), required=False)
 @reading_options
-def update(name: Path, file: Path, **options: Any) -> None:
+def update(name: Path, file: Path | None, **options: Any) -> None:
     """Give points of an index the vectors and the payload in FILE.
 
-    FILE names them by their ids. Columns that it does not have stay as they are.
+    FILE names them by their ids. Columns that it does not have stay as they are. With --payload
+    and no FILE, vectors stay as they are, too.
     """
-    from rankfold.check import InputError
-    from rankfold.index import Index
+    with interruptible(CHANGE_STOPPED):
+        ids, vectors, payload = described(**options) if file is None else moved(name, file, options)
+        from rankfold.index import Index
 
-    with interruptible(STOPPED):
-        with Index.open(name) as there:
-            points = read(file, **options, **images_of(there, file))
-            check_width(points.vectors, str(file), there)
-        if points.ids is None:
-            raise InputError(f"{str(file)!r} has no ids; name them with --id-column or --ids.")
         with Index.open(name, write=True) as changed:
-            changed.update(find_ids(changed, points.ids), points.vectors, points.payload)
-        click.echo(f"{name}: updated {counted(len(points), 'point')}")
+            changed.update(find_ids(changed, ids), vectors, payload)
+        click.echo(f"{name}: updated {counted(len(ids), 'point')}")
 
 
 @index.command(cls=Command)
@@ -157,7 +153,7 @@ def remove(name: Path, names: tuple[str, ...], ids: str | None) -> None:
 
     if bool(names) == bool(ids):
         raise click.UsageError("Give ids, or a file of them with --ids.")
-    with interruptible(STOPPED):
+    with interruptible(CHANGE_STOPPED):
         typed = read_ids(ids) if ids else names
         with Index.open(name, write=True) as changed:
             gone = list(dict.fromkeys(find_ids(changed, typed)))
@@ -201,25 +197,10 @@ def merge(name: Path) -> None:
     """Merge changes, so that the index opens faster."""
     from rankfold.index import Index
 
-    with interruptible(STOPPED), Index.open(name, write=True) as opened:
+    with interruptible(CHANGE_STOPPED), Index.open(name, write=True) as opened:
         waiting = opened.info()["pending_changes"]
         opened.save()
         click.echo(f"{name}: merged {counted(waiting, 'change')}")
-
-
-def check_place(folder: Path, replace: bool) -> None:
-    """Require a place for a new index before any work is done for it."""
-    from rankfold.check import InputError
-    from rankfold.files import check_folder
-    from rankfold.storage.creation import check_absent, check_store
-
-    if folder.exists() and not replace:
-        raise InputError(f"{str(folder)!r} exists already; name another folder, or give --replace.")
-    if folder.exists():
-        check_store(folder)
-    else:
-        check_absent(folder)
-    check_folder(folder)
 
 
 def summary(known: dict[str, Any]) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rankfold.cli.answers import Answer, write_csv, write_json, write_table
+from rankfold.cli.compiling import telling_of_compilation
 from rankfold.cli.errors import Command
 from rankfold.cli.ids import find_ids
 from rankfold.cli.images import images_of
@@ -122,20 +123,23 @@ def query(
         raise click.UsageError("csv has no place for explanations; take table or json.")
     if picture is not None:
         check_picture(picture)
+    parameters = dict(settings)
+    check_parameters(asked["method"], parameters)
     from rankfold.index import Index
 
     with Index.open(name) as index:
         wanted, unwanted = find_ids(index, ids), find_ids(index, negative)
         check_once([*wanted, *unwanted])
-        results = index.query(
-            wanted,
-            read_all(index, vectors),
-            weights or None,
-            negative=unwanted,
-            negative_vectors=read_all(index, negative_vectors),
-            **asked,
-            **dict(settings),
-        )
+        with telling_of_compilation(len(index)):
+            results = index.query(
+                wanted,
+                read_all(index, vectors),
+                weights or None,
+                negative=unwanted,
+                negative_vectors=read_all(index, negative_vectors),
+                **asked,
+                **parameters,
+            )
         reasons = extra = None
         if explain:
             reasons = [None if is_example(results, p) else results.explain(p) for p in results]
@@ -144,6 +148,17 @@ def query(
         if picture is not None:
             draw(results, extra, picture)
         click.echo(FORMATS[form](Answer(results, reasons, extra)), nl=False)
+
+
+def check_parameters(method: str, parameters: dict[str, Any]) -> None:
+    """Require names of parameters of a method; others could be those of the query itself."""
+    from rankfold.check import InputError
+    from rankfold.index.methods import make_ranker
+
+    try:
+        make_ranker(method, parameters, metric="euclidean", n_neighbors=1)
+    except InputError as error:
+        raise click.UsageError(f"--set: {error}") from error
 
 
 def check_picture(path: Path) -> None:

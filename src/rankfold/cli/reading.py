@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rankfold.cli.ids import read_new_ids
+from rankfold.cli.ids import Id, read_new_ids
+from rankfold.cli.images import images_of
 from rankfold.cli.options import words
 from rankfold.cli.tables import counted
 
@@ -120,6 +121,40 @@ def with_payload(points: Points, path: Path, payload: Path) -> Points:
             "out, for example with --payload-columns."
         )
     return replace(points, payload={**own, **columns})
+
+
+def read_like(name: Path, file: Path, options: dict[str, Any]) -> Points:
+    """Read points that fit to those of an index; nothing is locked meanwhile."""
+    from rankfold.index import Index
+
+    with Index.open(name) as there:
+        points = read(file, **options, **images_of(there, file))
+        check_width(points.vectors, str(file), there)
+    return points
+
+
+def moved(name: Path, file: Path, options: dict[str, Any]) -> tuple[list[Id], Any, Any]:
+    """Read ids, vectors and payload of points that the index has already."""
+    from rankfold.check import InputError
+
+    points = read_like(name, file, options)
+    if points.ids is None:
+        raise InputError(f"{str(file)!r} has no ids; name them with --id-column or --ids.")
+    return list(points.ids), points.vectors, points.payload
+
+
+def described(
+    payload: Path | None, id_column: str | None, **others: Any
+) -> tuple[list[Id], None, Any]:
+    """Read ids and payload, where there is no file of vectors."""
+    if payload is None:
+        raise click.UsageError("Give FILE, or --payload alone to leave vectors as they are.")
+    if any(value is not None for value in others.values()):
+        raise click.UsageError("Without FILE, only --payload and --id-column can be given.")
+    from rankfold.inputs import read_payload
+
+    ids, columns = read_payload(payload, id_column)
+    return list(ids), None, columns
 
 
 def check_width(vectors: FloatArray, file: str, index: Index) -> None:

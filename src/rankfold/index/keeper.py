@@ -18,6 +18,9 @@ from rankfold.types import FloatArray, IntArray
 FEW_PENDING, POINTS_PER_PENDING = 100, 1000
 """Changes that may wait before they are merged: so many, and one more for so many points."""
 
+FEW_BYTES, PENDING_SHARE = 2**24, 0.25
+"""Size that they may have: so many bytes, and this share of all arrays."""
+
 NOWHERE = Version(0, 0)
 
 
@@ -64,11 +67,17 @@ class Keeper:
         """
         with self._turn:
             self.store.check_writable()
-            with self.current() as engine:
-                most = FEW_PENDING + engine.n_points / POINTS_PER_PENDING
-            if self.store.n_pending >= most:
+            if self._merge_is_due():
                 self.merge()
             yield
+
+    def _merge_is_due(self) -> bool:
+        """Tell whether following all changes would take an opening process too long."""
+        with self.current() as engine:
+            most = FEW_PENDING + engine.n_points / POINTS_PER_PENDING
+            size = sum(array.nbytes for array in self.store.arrays.values())
+            too_large = self.store.pending_bytes >= FEW_BYTES + PENDING_SHARE * size
+            return too_large or self.store.n_pending >= most
 
     def _remember(self, sequence: int, change: Change) -> None:
         self._changed.append((sequence, np.union1d(change.rows, change.removed)))

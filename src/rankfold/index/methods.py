@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Any
 
-from rankfold.check import InputError
+from rankfold.check import InputError, check_choice
 from rankfold.index.keeper import Keeper
 from rankfold.neighbors import LivingEngine
 from rankfold.rankers import RANKERS, AdaptiveGraph, Ranker
@@ -79,6 +79,7 @@ def make_ranker(method: str, parameters: dict[str, Any], metric: str, n_neighbor
     >>> make_ranker("ran", {"smoothness": 3.0}, "euclidean", 7)
     RAN(n_neighbors=7, smoothness=3.0)
     """
+    check_choice(method, "method", tuple(RANKERS))
     known = [name for name in RANKERS[method]().get_params(deep=False) if name not in OF_THE_INDEX]
     unknown = [name for name in parameters if name not in known]
     if unknown:

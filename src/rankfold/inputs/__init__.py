@@ -1,8 +1,16 @@
 """How vectors, ids and payload come in: files of several kinds, folders of images, tables."""
 
-from rankfold.inputs.payload import as_columns
+from rankfold.inputs.payload import as_columns, read_payload
 from rankfold.inputs.points import Points
 from rankfold.inputs.queries import read_ids, read_vectors
 from rankfold.inputs.reading import READERS, read_points
 
-__all__ = ["Points", "READERS", "as_columns", "read_ids", "read_points", "read_vectors"]
+__all__ = [
+    "Points",
+    "READERS",
+    "as_columns",
+    "read_ids",
+    "read_payload",
+    "read_points",
+    "read_vectors",
+]

@@ -10,7 +10,7 @@ from typing import Any
 from rankfold.check import InputError
 from rankfold.inputs.columns import check_names
 from rankfold.inputs.parquet import read_parquet_columns, table_columns
-from rankfold.inputs.plain import Columns, plain_columns
+from rankfold.inputs.plain import Columns, plain_columns, plain_ids
 from rankfold.inputs.reading import check_file
 from rankfold.inputs.text import read_text_columns
 
@@ -48,6 +48,28 @@ def as_columns(payload: Any, n_rows: int) -> Columns:
     if isinstance(payload, str | Path):
         return plain_columns(_from_file(Path(payload)), n_rows, repr(str(payload)))
     return plain_columns(_from_memory(payload), n_rows, "the payload")
+
+
+def read_payload(path: Path, id_column: str | None = None) -> tuple[list[int | str], Columns]:
+    """Read ids, and columns of payload for them, from a table without vectors.
+
+    Parameters
+    ----------
+    path : Path
+        A .parquet, .csv or .tsv file.
+    id_column : str, optional
+        Else "id".
+    """
+    chosen, name = id_column or "id", repr(str(path))
+    columns = dict(_from_file(path))
+    if chosen not in columns or len(columns) == 1:
+        raise InputError(
+            f"{name} has the columns {', '.join(map(repr, columns))}, but must have {chosen!r}, "
+            "which names the points, and others to give them; name the first with id_column."
+        )
+    names = columns.pop(chosen)
+    ids = plain_ids(names, len(names), name)
+    return ids, plain_columns(columns, len(ids), name)
 
 
 def _from_file(path: Path) -> Mapping[str, Any]:

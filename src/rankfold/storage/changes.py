@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -40,8 +40,8 @@ def log_change(database: Database, version: Version, arrays: Mapping[str, Array]
 
 def read_changes(
     database: Database, manifest: Manifest, after: int
-) -> list[tuple[int, dict[str, Array]]]:
-    """Read the changes after a number that the arrays do not contain yet, in order."""
+) -> Iterator[tuple[int, dict[str, Array]]]:
+    """Read the changes after a number that the arrays do not contain yet, one at a time."""
     first = max(after, manifest.merged) + 1
     numbers = database.rows(
         "SELECT sequence, generation, n_arrays FROM changes WHERE sequence >= ? ORDER BY sequence",
@@ -50,7 +50,6 @@ def read_changes(
     expected = [(number, manifest.generation) for number in range(first, manifest.sequence + 1)]
     if [(number, generation) for number, generation, _ in numbers] != expected:
         raise damaged(database, f"changes {first} to {manifest.sequence} are not all there")
-    changes = []
     for number, _, n_arrays in numbers:
         rows = database.rows(
             "SELECT name, dtype, shape, crc32, data FROM change_arrays WHERE sequence = ? "
@@ -59,14 +58,22 @@ def read_changes(
         )
         if len(rows) != n_arrays:
             raise damaged(database, f"arrays of change {number} are missing")
-        changes.append((number, dict(_array(database, number, *row) for row in rows)))
-    return changes
+        yield number, dict(_array(database, number, *row) for row in rows)
+
+
+def size_of_changes(database: Database) -> int:
+    """Return the bytes of the arrays of all changes, without reading these."""
+    ((size,),) = database.rows("SELECT coalesce(sum(length(data)), 0) FROM change_arrays")
+    return int(size)
 
 
 def clear_changes(database: Database) -> None:
-    """Forget all changes."""
+    """Forget all changes, and give their space back to the disk."""
     database.rows("DELETE FROM changes")
     database.rows("DELETE FROM change_arrays")
+    ((n_free,),) = database.rows("PRAGMA freelist_count")
+    for _ in range(n_free):  # Python's sqlite3 lets this pragma free a single page
+        database.rows("PRAGMA incremental_vacuum")
 
 
 def _array(

@@ -13,6 +13,9 @@ from rankfold.storage.ids import WHOLE, check_texts, few, plain
 MOST = 500
 LONGEST = 100
 KINDS = {bool: "boolean", int: "integer", float: "number", str: "text"}
+EXACT = 2**53
+"""Up to this size, every whole number is a float as well."""
+
 UNKNOWN = "unknown"
 """The kind of a column in which every value is missing so far."""
 
@@ -83,7 +86,11 @@ def new_columns(payload: Mapping[str, Values]) -> tuple[Column, ...]:
 
 
 def widened(columns: Sequence[Column], payload: Mapping[str, Values]) -> tuple[Column, ...]:
-    """Return the columns as they must be to hold more values: whole numbers may become others."""
+    """Return the columns as they must be to hold more values: whole numbers may become others.
+
+    Floats that are whole numbers, such as those of a pandas column with a missing value, do
+    not make a column of whole numbers another one.
+    """
     unknown = set(payload) - {column.name for column in columns}
     if unknown:
         raise InputError(
@@ -92,20 +99,47 @@ def widened(columns: Sequence[Column], payload: Mapping[str, Values]) -> tuple[C
             "the index was built."
         )
     return tuple(
-        Column(column.name, _common(column, payload[column.name].kind), column.position)
+        Column(column.name, _common(column, payload[column.name]), column.position)
         if column.name in payload
         else column
         for column in columns
     )
 
 
-def _common(column: Column, kind: str) -> str:
-    kinds = {column.kind, kind} - {UNKNOWN}
+def too_large(name: str, value: object) -> InputError:
+    """Return the error for a whole number that would lose digits among other numbers."""
+    return InputError(
+        f"column {name!r} would hold {value}, a whole number beyond 2**53, beside numbers that are "
+        "not whole, where it would lose digits; keep it in a column of whole numbers or texts, or "
+        "write it as a float if its last digits do not matter."
+    )
+
+
+def _common(column: Column, arriving: Values) -> str:
+    kinds = {column.kind, arriving.kind} - {UNKNOWN}
     if kinds == {"integer", "number"}:
+        if column.kind == "integer" and _are_whole(arriving.values):
+            return "integer"
+        _check_exact(column.name, arriving.values)
         return "number"
     if len(kinds) > 1:
-        raise InputError(f"column {column.name!r} holds {column.kind} values, but got {kind} ones.")
+        raise InputError(
+            f"column {column.name!r} holds {column.kind} values, but got {arriving.kind} ones."
+        )
     return kinds.pop() if kinds else UNKNOWN
+
+
+def _are_whole(values: Iterable[Any]) -> bool:
+    """Tell whether every float is a whole number that no rounding has led to."""
+    return all(
+        type(value) is not float or (value.is_integer() and abs(value) < EXACT) for value in values
+    )
+
+
+def _check_exact(name: str, values: Iterable[Any]) -> None:
+    for value in values:
+        if type(value) is int and abs(value) > EXACT:
+            raise too_large(name, value)
 
 
 def _check_name(name: object) -> None:
@@ -131,18 +165,13 @@ def _checked_values(values: list[Any], name: str) -> Values:
             f"column {name!r} holds values of type {names}, but must hold one of int, float, bool "
             "or str, and None for what is missing; write dates as ISO text, such as '2024-12-31'."
         )
-    if kinds == {int, float}:
-        values = [None if value is None else _float(value, name) for value in values]
-        return Values("number", values)
-    if int in kinds and any(value is not None and value not in WHOLE for value in values):
+    if int in kinds and any(type(value) is int and value not in WHOLE for value in values):
         raise InputError(f"column {name!r} holds whole numbers of more than 64 bits.")
+    if kinds == {int, float}:
+        if _are_whole(values):
+            return Values("integer", [None if value is None else int(value) for value in values])
+        _check_exact(name, values)
+        return Values("number", [None if value is None else float(value) for value in values])
     if str in kinds:
         check_texts((value for value in values if value is not None), f"column {name!r}")
     return Values(KINDS[kinds.pop()] if kinds else UNKNOWN, values)
-
-
-def _float(value: float, name: str) -> float:
-    try:
-        return float(value)
-    except OverflowError:
-        raise InputError(f"column {name!r} holds a number too large for a float.") from None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import glob
 import os
+import re
+import secrets
 import shutil
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -14,6 +16,9 @@ from rankfold.storage.database import Database
 from rankfold.storage.locking import WriterLock, is_locked
 from rankfold.storage.manifest import DATABASE, Manifest, check_format, make_tables
 from rankfold.storage.segments import Array, record_segments, sync_folder, write_segments
+
+STALE = ".stale.partial"
+LEFTOVER = re.compile(rf"\.(\d+)\.[0-9a-f]{{8}}\.partial(?:{re.escape(STALE)})*")
 
 
 def check_store(folder: Path) -> None:
@@ -37,8 +42,8 @@ def check_absent(folder: Path) -> None:
     """Require a path at which nothing is, in a folder that is there."""
     if folder.exists() or folder.is_symlink():
         raise InputError(
-            f"{str(folder)!r} exists already; name another folder, or allow an index there to be "
-            "replaced."
+            f"{str(folder)!r} exists already; name another folder, or give replace=True to put an "
+            "index into the place of one."
         )
     if not folder.absolute().parent.is_dir():
         raise InputError(f"the folder {str(folder.parent)!r} does not exist; make it first.")
@@ -53,22 +58,28 @@ def create_folder(
     """Write a whole store next to its place, durably, then rename it."""
     folder = folder.absolute()
     _remove_leftovers(folder)
-    partial = folder.with_name(f".{folder.name}.{os.getpid()}.partial")
+    partial = folder.with_name(f".{folder.name}.{os.getpid()}.{secrets.token_hex(4)}.partial")
     partial.mkdir()
     try:
         lock = WriterLock(partial)
         try:
             _write(partial, arrays, manifest, fill)
+            sync_folder(partial)
+            if os.name != "posix":  # Windows renames no folder of which a file is open
+                lock.release()
+            _rename(partial, folder)
         finally:
             lock.release()
-        sync_folder(partial)
-        try:
-            partial.rename(folder)
-        except OSError as error:
-            raise InputError(f"{str(folder)!r} was made by someone else meanwhile.") from error
-        sync_folder(folder.parent)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+
+
+def _rename(partial: Path, folder: Path) -> None:
+    try:
+        partial.rename(folder)
+    except OSError as error:
+        raise InputError(f"{str(folder)!r} was made by someone else meanwhile.") from error
+    sync_folder(folder.parent)
 
 
 def _write(
@@ -90,13 +101,27 @@ def _write(
 
 
 def _remove_leftovers(folder: Path) -> None:
-    """Delete what interrupted attempts left behind; what is being written is locked.
+    """Delete what interrupted attempts left behind: their process is gone, and so is its lock.
 
     The new name comes first: nobody can then rename into place what is half deleted.
     """
     for partial in folder.parent.glob(f".{glob.escape(folder.name)}.*.partial"):
-        if not is_locked(partial):
-            stale = partial.with_name(f"{partial.name}.stale.partial")
+        found = LEFTOVER.fullmatch(partial.name.removeprefix(f".{folder.name}"))
+        if found and not _is_running(int(found[1])) and not is_locked(partial):
+            stale = partial.with_name(f"{partial.name}{STALE}")
             with suppress(OSError):
                 partial.rename(stale)
                 shutil.rmtree(stale)
+
+
+def _is_running(process: int) -> bool:
+    """Tell whether there is a process of this number; Windows has no harmless way to ask."""
+    if os.name != "posix":
+        return False
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:  # it is someone else's
+        return True
+    return True

@@ -49,6 +49,8 @@ class Database:
         self.frozen = False
         self._connection = self._connect(f"mode={mode}")
         try:
+            if mode == "rwc":
+                self.rows("PRAGMA auto_vacuum = INCREMENTAL")  # heeded only while there is no page
             if mode != "ro":
                 self._prepare_to_write()
             elif self._must_be_frozen():

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from rankfold.check import InputError
-from rankfold.storage.columns import Column, Value, Values
+from rankfold.storage.columns import EXACT, Column, Value, Values, too_large
 from rankfold.storage.database import Database, Row, checksum, damaged
 from rankfold.storage.ids import Id, Slots, few
 from rankfold.storage.manifest import POINTS_BY_ID, points_table
@@ -102,14 +102,18 @@ def renumber_points(database: Database, kept: Slots) -> None:
 
 def widen(database: Database, before: Sequence[Column], after: Sequence[Column]) -> None:
     """Turn whole numbers into others where a column needs it."""
-    keys = [
-        new.key
+    widening = [
+        new
         for old, new in zip(before, after, strict=True)
         if (old.kind, new.kind) == ("integer", "number")
     ]
-    for key in keys:
+    for column in widening:
+        key = column.key
+        inexact = f"SELECT {key} FROM points WHERE {key} NOT BETWEEN ? AND ? LIMIT 1"  # noqa: S608
+        for (value,) in database.rows(inexact, (-EXACT, EXACT)):
+            raise too_large(column.name, value)
         database.rows(f"UPDATE points SET {key} = CAST({key} AS REAL) WHERE {key} NOT NULL")  # noqa: S608
-    if keys:
+    if widening:
         rows = _all_rows(database, after)
         sums = ((checksum(row), slot) for slot, _, *row in rows)
         database.run_many("UPDATE points SET crc32 = ? WHERE slot = ?", sums)
@@ -195,6 +199,6 @@ def _as_kept(column: Column, payload: Mapping[str, Values], n_points: int) -> li
     values = payload[column.name].values
     if column.kind == "number":  # SQLite keeps no negative zero
         return [None if value is None else float(value) + 0.0 for value in values]
-    if column.kind == "boolean":
+    if column.kind in ("integer", "boolean"):
         return [None if value is None else int(value) for value in values]
     return values

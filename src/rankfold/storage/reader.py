@@ -13,7 +13,7 @@ from typing import Any, Self
 import numpy as np
 
 from rankfold.check import InputError, StorageError
-from rankfold.storage.changes import read_changes
+from rankfold.storage.changes import read_changes, size_of_changes
 from rankfold.storage.columns import Value
 from rankfold.storage.conditions import translate
 from rankfold.storage.database import MEND, Database, damaged
@@ -106,6 +106,12 @@ class Reader:
             return manifest.sequence - manifest.merged
 
     @property
+    def pending_bytes(self) -> int:
+        """Bytes of the arrays of these changes; cheap to ask for."""
+        with self.reading():
+            return size_of_changes(self._database)
+
+    @property
     def settings(self) -> dict[str, Any]:
         """The settings that were stored with the arrays."""
         with self._state() as manifest:
@@ -124,10 +130,27 @@ class Reader:
         with self._state() as manifest:
             return {column.name: column.kind for column in manifest.columns}
 
-    def changes(self, after: int = 0) -> list[tuple[int, dict[str, Array]]]:
-        """Return number and arrays of the pending changes after a number."""
-        with self._state() as manifest:
-            return read_changes(self._database, manifest, after)
+    def changes(self, after: int = 0) -> Iterator[tuple[int, dict[str, Array]]]:
+        """Yield number and arrays of the pending changes after a number; inside of `reading`.
+
+        One change at a time is read, so that a long log needs little memory.
+        """
+        with self._turn:  # another thread's block is none of ours
+            manifest = self._snapshot
+        if manifest is None:
+            raise InputError("changes are read inside of reading(); begin such a block.")
+        return self._changes_of(manifest, after)
+
+    def _changes_of(self, manifest: Manifest, after: int) -> Iterator[tuple[int, dict[str, Array]]]:
+        changes = read_changes(self._database, manifest, after)
+        while True:
+            with self._turn:
+                if self._snapshot is not manifest:
+                    raise InputError("changes were read on after reading() had ended.")
+                change = next(changes, None)
+            if change is None:
+                return
+            yield change
 
     def slots_of(self, ids: Sequence[Id]) -> Slots:
         """Return the slot of each id."""
@@ -179,7 +202,8 @@ class Reader:
             if found != [("ok",)]:
                 raise damaged(self._database, f"{found[0][0]}")
             check_points(self._database, manifest.columns)
-            read_changes(self._database, manifest, 0)
+            for _ in self.changes():
+                pass
 
     @contextmanager
     def _state(self) -> Iterator[Manifest]:

@@ -74,9 +74,13 @@ def read_segments(folder: Path, database: Database, generation: int) -> dict[str
     """
     names = ", ".join(Segment._fields)
     segments = [Segment(*row) for row in database.rows(f"SELECT {names} FROM segments")]  # noqa: S608
+    contents = [_sized(folder, segment, generation) for segment in segments]
     with ThreadPoolExecutor(os.cpu_count()) as pool:  # checksums let other threads run
-        arrays = list(pool.map(lambda segment: _read(folder, segment, generation), segments))
-    return {segment.name: array for segment, array in zip(segments, arrays, strict=True)}
+        checksums = list(pool.map(zlib.crc32, contents))
+    return {
+        segment.name: _array(folder, segment, content, checksum)
+        for segment, content, checksum in zip(segments, contents, checksums, strict=True)
+    }
 
 
 def record_segments(database: Database, segments: Iterable[Segment]) -> None:
@@ -116,7 +120,8 @@ def _write(path: Path, name: str, array: Array) -> Segment:
     return Segment(name, path.name, array.dtype.str, shape, len(content), zlib.crc32(content))
 
 
-def _read(folder: Path, segment: Segment, generation: int) -> Array:
+def _sized(folder: Path, segment: Segment, generation: int) -> mmap.mmap:
+    """Map the file of a segment, whose name and size must be as recorded."""
     name = f"{segment.name}-{generation}.npy"
     if segment.file != name:
         raise StorageError(
@@ -130,18 +135,17 @@ def _read(folder: Path, segment: Segment, generation: int) -> Array:
             f"{str(path)!r} has {size} bytes, but {segment.n_bytes} were written, so it is "
             f"damaged; {MEND}."
         )
-    content = _mapped(path)
-    checksum = zlib.crc32(content)
+    return _mapped(path)
+
+
+def _array(folder: Path, segment: Segment, content: mmap.mmap, checksum: int) -> Array:
+    """Return the array in a file; its checksum and its form must be as recorded."""
+    path = folder / FOLDER / segment.file
     if checksum != segment.crc32:
         raise StorageError(
             f"{str(path)!r} has the checksum {checksum}, but {segment.crc32} was written, so it "
             f"is damaged; {MEND}."
         )
-    return _array(path, content, segment)
-
-
-def _array(path: Path, content: mmap.mmap, segment: Segment) -> Array:
-    """Return the array in a file; its form is as recorded, or the database is damaged."""
     np.lib.format.read_magic(content)
     shape, _, dtype = np.lib.format.read_array_header_1_0(content)
     if (dtype.str, json.dumps(shape)) != (segment.dtype, segment.shape):

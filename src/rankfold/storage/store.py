@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from rankfold.check import InputError
+from rankfold.files import check_folder
 from rankfold.storage.changes import clear_changes, log_change
 from rankfold.storage.columns import Column, checked_payload, new_columns, widened
 from rankfold.storage.creation import check_absent, check_store, create_folder
@@ -111,9 +112,11 @@ class Store(Reader):
         folder = Path(path)
         if replace and folder.exists():
             check_store(folder)
+            check_folder(folder)
             WriterLock(folder).release()
         else:
             check_absent(folder)
+            check_folder(folder)
 
     @classmethod
     def open(cls, path: str | Path, write: bool = False) -> Store:

@@ -101,7 +101,9 @@ def test_ids_are_found_as_text_first_then_as_whole_number(ask, typed, known):
 
 def test_text_that_is_no_plain_number_is_no_number(ask):
     result = ask("--id", "08", status=1)
-    assert result.stderr == "Error: there are no points with the ids '08'.\n"
+    assert result.stderr == (
+        "Error: there are no points with the ids '08'; ids are taken to the letter.\n"
+    )
 
 
 def test_a_vector_from_standard_input_and_from_a_file_rank_alike(ask, tmp_path, moons):

@@ -138,8 +138,7 @@ def find_slots(database: Database, ids: Sequence[Id]) -> Slots:
     if None in slots:
         unknown = [i for i, slot in zip(ids, slots, strict=True) if slot is None]
         raise InputError(
-            f"there are no points with the ids {few(unknown)}; ids are taken to the letter, and "
-            "the number 7 is not the text '7'."
+            f"there are no points with the ids {few(unknown)}; ids are taken to the letter."
         )
     return np.array(slots, dtype=np.int64)
 

@@ -12,7 +12,7 @@ import argparse
 import json
 
 from kit.graphs import Remembered
-from kit.memory import of_a_process, peak_mb, resident_mb
+from kit.memory import forget_peak, of_a_process, peak_mb, resident_mb
 from kit.pictures import GREY, INK, RIGHT, WRONG, plot, pretty
 from kit.report import Goal, options, publish, table, versions
 from kit.timing import seconds
@@ -34,6 +34,7 @@ def memory_of_a_process(n_points):
     # More points than the exact engine takes, so that FAISS and all compiled code are there.
     fit(FaissEngine(points(25_000))).rank(ids=0, top=100)
     X = points(n_points)
+    forget_peak()
     before = resident_mb()
     took, ran = seconds(lambda: fit(X))
     after = resident_mb()
@@ -50,9 +51,9 @@ class Given:
     def __init__(self, engine, lists):
         self.engine, self.lists, self.metric = engine, lists, engine.metric
         self.n_points, self.n_features = engine.n_points, engine.n_features
-        self.alive = engine.alive
+        self.n_alive, self.alive = engine.n_alive, engine.alive
         self.search, self.nearest = engine.search, engine.nearest
-        self.sq_distances = engine.sq_distances
+        self.sq_distances, self.pairs = engine.sq_distances, engine.pairs
 
 
 def measure(n_points):

@@ -14,7 +14,7 @@ import argparse
 import json
 
 import numpy as np
-from kit.memory import of_a_process, peak_mb, resident_mb
+from kit.memory import forget_peak, of_a_process, peak_mb, resident_mb
 from kit.report import OUT, replace_text, table
 from kit.timing import TURNS, seconds
 
@@ -65,6 +65,7 @@ def memory_of_a_process(n_points):
     """Print what engine and lists take at the most, beside the points."""
     FaissEngine(points(1000)).rows(np.arange(1000), WIDTH)
     X = points(n_points)
+    forget_peak()
     before = resident_mb()
     lists = FaissEngine(X).rows(np.arange(n_points), WIDTH)
     stored = (lists.indices.nbytes + lists.sq_distances.nbytes) / 2**20

@@ -1,7 +1,6 @@
 """Memory of this process."""
 
 import json
-import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -9,13 +8,22 @@ from pathlib import Path
 
 def resident_mb():
     """Return what this process holds now, in MB."""
-    status = Path("/proc/self/status").read_text()
-    return int(status.split("VmRSS:")[1].split()[0]) / 1024
+    return _status("VmRSS")
+
+
+def forget_peak():
+    """Let `peak_mb` begin anew: what made the data is not to count."""
+    Path("/proc/self/clear_refs").write_text("5")
 
 
 def peak_mb():
-    """Return what this process has held at the most, in MB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    """Return what this process has held at the most since `forget_peak`, in MB."""
+    return _status("VmHWM")
+
+
+def _status(name):
+    status = Path("/proc/self/status").read_text()
+    return int(status.split(f"{name}:")[1].split()[0]) / 1024
 
 
 def of_a_process(script, n_points):

@@ -112,7 +112,7 @@ def picture(rows):
     for place, row in enumerate(rows):
         color, share = colors[row["kind"]], row[SHARE]
         axes.plot(row["ms"], place, "o", color=color, markersize=7)
-        accuracy = f"   {100 * share:.1f} %" if share != "-" else ""
+        accuracy = f"   {100 * share:.2f} %" if share != "-" else ""
         text = pretty(row["ms"] / 1e3) + accuracy
         axes.annotate(text, (row["ms"], place), (9, -3.5), textcoords="offset points",
                       color=color, fontsize=9)  # fmt: skip

@@ -200,7 +200,7 @@ def test_bad_files_are_one_line_and_change_nothing(call, index, vectors, tmp_pat
     there, before = sorted(tmp_path.iterdir()), content(index)
     result = call("index", "build", name, "-o", "made")
     assert result.exit_code == 1
-    assert message in result.stderr
+    assert message in result.stderr, result.exc_info
     assert (result.stdout, result.stderr.count("\n")) == ("", 1)
     added = call("index", "add", index, name)
     assert (added.exit_code, added.stdout, added.stderr.count("\n")) == (1, "", 1)

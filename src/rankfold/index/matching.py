@@ -50,7 +50,8 @@ def matching_only(
     allowed[matching] = True
     if not include_query:
         allowed[query.ids] = False
-    n_allowed, query_weights = int(np.count_nonzero(allowed)), np.asarray(query.weights)
+    n_allowed = int(np.count_nonzero(allowed))
+    no_score_is_negative = min(query.weights) > 0
     enough = min(top, n_allowed)
     length = int(FIRST_SURPLUS * enough * engine.n_alive / max(1, n_allowed))
     while True:
@@ -59,7 +60,7 @@ def matching_only(
         places = np.flatnonzero(allowed[ranking.ids])
         if len(places) >= enough or length == engine.n_alive:
             break
-        if (query_weights > 0).all() and ranking.scores[-1] == 0:
+        if no_score_is_negative and ranking.scores[-1] == 0:
             return _filled_up(ranker, query, ranking, allowed, enough)
         length *= GROWTH
     solution = ranking.solution
@@ -77,14 +78,13 @@ def _filled_up(
 ) -> Ranking:
     """Let matching points that the query does not reach follow by plain distance."""
     engine = ranker.engine_
-    reached = ranking.ids[(ranking.scores > 0) & allowed[ranking.ids]]
-    scores = ranking.scores[(ranking.scores > 0) & allowed[ranking.ids]]
-    others = allowed.copy()
+    shown = (ranking.scores > 0) & allowed[ranking.ids]
+    reached, others = ranking.ids[shown], allowed.copy()
     others[reached] = False
     (rest,) = np.nonzero(others)
     checked = check_query(query, engine.n_points, engine.n_features, engine.alive)
     nearest = rest[np.argsort(plain_sq_distances(engine, checked)[rest], kind="stable")]
     ids = np.concatenate([reached, nearest])[:enough]
-    scores = np.concatenate([scores, np.zeros(len(nearest))])[:enough]
+    scores = np.concatenate([ranking.scores[shown], np.zeros(len(nearest))])[:enough]
     solution = replace(ranking.solution, scores=scores, certified=False)
     return replace(ranking, ids=ids, solution=solution)

@@ -53,11 +53,12 @@ class LocalGraph:
         self.engine, self.neighbors, self.alternation = engine, neighbors, alternation
         step, n_points = alternation.step, engine.n_points
         ones = np.ones(n_points)
-        weights = first.symmetric() if followed is None else followed
-        coupling = 1.0 if followed is not None else 2 * step.smoothness
-        if alternation.max_iter == 1:  # nothing else needs the weights as they are
-            weights.data *= coupling
-            coupling = 1.0
+        weights, coupling = followed, 1.0
+        if weights is None:
+            weights, coupling = first.symmetric(), 2 * step.smoothness
+            if alternation.max_iter == 1:  # nothing else needs the weights as they are
+                weights.data *= coupling
+                coupling = 1.0
         self.system = LocalSystem(weights, coupling, margin=ones, scale=ones)
         if alternation.max_iter > 1:
             squares = float(np.sum(first.weights.astype(np.float64) ** 2))

@@ -1,0 +1,1 @@
+"""The service: an index behind HTTP."""

@@ -1,1 +1,1 @@
-"""The service: an index behind an API, and a page to look at it."""
+"""The service: an index behind HTTP."""

@@ -15,13 +15,13 @@ from rankfold.service.requests import Query, Question, Wanted
 from rankfold.service.served import Served, most_neighbors, version_of
 
 
-def answer_all(served: Served, queries: list[Query]) -> dict[str, Any]:
+def answer_all(served: Served, queries: list[Query]) -> list[dict[str, Any]]:
     """Answer queries one after the other."""
     answers = []
     for place, query in enumerate(queries):
         with about(f"queries[{place}]"):
             answers.append(answer(ask(served, query), query))
-    return {"answers": answers}
+    return answers
 
 
 def ask(served: Served, query: Query) -> Results:

@@ -53,7 +53,7 @@ def create_app(indexes: Mapping[str, Index], settings: Settings | None = None) -
         lifespan=lifespan,
     )
     app.state.served = {served.name: served for served in (*own, *given)}
-    protect(app, settings)
+    protect(app, settings, {**indexes, **examples})
     for router in (reading.router, writing.router, page_router()):
         app.include_router(router)
 

@@ -30,9 +30,14 @@ async def info(served: Chosen, turn: Turn) -> JSONResponse:
 
 
 @router.post("/{name}/query", response_model=responses.Answers)
-async def query(served: Chosen, body: requests.Queries, turn: Turn) -> JSONResponse:
+async def query(
+    served: Chosen, body: requests.Queries, turn: Turn, request: Request
+) -> JSONResponse:
     """Rank the points of an index by their likeness to examples, once for each query."""
-    return JSONResponse(await turn.run(answering.answer_all, served, body.queries))
+    answers = await turn.run(answering.answer_all, served, body.queries)
+    for answer in answers:
+        request.app.state.metrics.ranked(answer["method"], answer["certified"])
+    return JSONResponse({"answers": answers})
 
 
 @router.post("/{name}/explain", response_model=responses.Reason)

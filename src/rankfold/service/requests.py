@@ -45,28 +45,31 @@ class Parameters(Body):
     """Parameters of the method; what is left out has its default."""
 
     n_neighbors: Annotated[StrictInt, Field(ge=1, le=MOST_NEIGHBORS)] | None = Field(
-        None, description="Neighbours in the graph: RAN, LCDP and tensor-product diffusion."
+        default=None, description="Neighbours in the graph: RAN, LCDP and tensor-product diffusion."
     )
     smoothness: Annotated[Number, Field(gt=0, le=1e6)] | None = Field(
-        None, description="How much alike the scores of neighbours should be: RAN."
+        default=None, description="How much alike the scores of neighbours should be: RAN."
     )
     max_iter: Annotated[StrictInt, Field(ge=1, le=MOST_ALTERNATIONS)] | None = Field(
-        None, description="Most alternations of graph and scores: RAN."
+        default=None, description="Most alternations of graph and scores: RAN."
     )
     tol: Annotated[Number, Field(ge=1e-12, le=1)] | None = Field(
-        None, description="Where solving may end: RAN, PageRank and manifold ranking."
+        default=None, description="Where solving may end: RAN, PageRank and manifold ranking."
     )
-    gamma: Literal["own", "shared"] | None = Field(None, description="RAN.")
-    candidates: Literal["all", "local"] | None = Field(None, description="RAN.")
-    guard: StrictBool | None = Field(None, description="Whether to stop at a collapse: RAN.")
+    gamma: Literal["own", "shared"] | None = Field(default=None, description="RAN.")
+    candidates: Literal["all", "local"] | None = Field(default=None, description="RAN.")
+    guard: StrictBool | None = Field(
+        default=None, description="Whether to stop at a collapse: RAN."
+    )
     alpha: Annotated[Number, Field(gt=0, le=1)] | None = Field(
-        None, description="Weight of the graph: PageRank, manifold ranking, tensor diffusion."
+        default=None,
+        description="Weight of the graph: PageRank, manifold ranking, tensor diffusion.",
     )
     n_steps: Annotated[StrictInt, Field(ge=1, le=MOST_STEPS)] | None = Field(
-        None, description="Steps of a diffusion."
+        default=None, description="Steps of a diffusion."
     )
     laziness: Annotated[Number, Field(ge=0, lt=1)] | None = Field(
-        None, description="LCDP and tensor-product diffusion."
+        default=None, description="LCDP and tensor-product diffusion."
     )
 
 
@@ -74,37 +77,38 @@ class Query(Body):
     """What is asked for: at least one of `ids` and `vectors`."""
 
     ids: Annotated[list[Id], Field(max_length=MOST_EXAMPLES)] = Field(
-        [], description="Points that serve as examples."
+        default=[], description="Points that serve as examples."
     )
     vectors: Annotated[list[Vector], Field(max_length=MOST_EXAMPLES)] = Field(
-        [], description="Examples that are not in the index."
+        default=[], description="Examples that are not in the index."
     )
     weights: Annotated[list[Number], Field(max_length=2 * MOST_EXAMPLES)] | None = Field(
-        None, description="How much each example counts, ids first, then vectors; above zero."
+        default=None,
+        description="How much each example counts, ids first, then vectors; above zero.",
     )
     negative: Annotated[list[Id], Field(max_length=MOST_EXAMPLES)] = Field(
-        [], description="Points unlike what is looked for."
+        default=[], description="Points unlike what is looked for."
     )
     negative_vectors: Annotated[list[Vector], Field(max_length=MOST_EXAMPLES)] = Field(
-        [], description="Such examples that are not in the index."
+        default=[], description="Such examples that are not in the index."
     )
     where: Annotated[StrictStr, Field(max_length=LONGEST_CONDITION)] | None = Field(
-        None, description="A condition on payload, such as `price < 10 and not sold`."
+        default=None, description="A condition on payload, such as `price < 10 and not sold`."
     )
     top: Annotated[StrictInt, Field(ge=1, le=MOST_RESULTS)] = 10
     offset: Annotated[StrictInt, Field(ge=0, le=MOST_SKIPPED)] = Field(
-        0, description="Results to skip before."
+        default=0, description="Results to skip before."
     )
     diversity: Annotated[Number, Field(ge=0, le=1)] = Field(
-        0.0, description="From 0, as ranked, to 1, as unlike each other as can be."
+        default=0.0, description="From 0, as ranked, to 1, as unlike each other as can be."
     )
     method: Method = "ran"
-    parameters: Parameters = Field(default_factory=Parameters)
+    parameters: Parameters = Parameters()
     include_query: StrictBool = Field(
-        False, description="Whether points of the query may be results."
+        default=False, description="Whether points of the query may be results."
     )
     columns: Columns | None = Field(
-        None, description="Columns of payload to return: all where null, none where empty."
+        default=None, description="Columns of payload to return: all where null, none where empty."
     )
 
     def arguments(self) -> dict[str, Any]:
@@ -150,16 +154,19 @@ class Wanted(Body):
     """Points to look up."""
 
     ids: Some
-    columns: Columns | None = Field(None, description="All where null, none where empty.")
-    vectors: StrictBool = Field(False, description="Whether to return vectors.")
-    images: StrictBool = Field(False, description="Whether to return pictures, as data URIs.")
+    columns: Columns | None = Field(default=None, description="All where null, none where empty.")
+    vectors: StrictBool = Field(default=False, description="Whether to return vectors.")
+    images: StrictBool = Field(
+        default=False, description="Whether to return pictures, as data URIs."
+    )
 
 
 class NewPoint(Body):
     """A point to add."""
 
     id: Id | None = Field(
-        None, description="May be left out, of all points, where the index numbers its points."
+        default=None,
+        description="May be left out, of all points, where the index numbers its points.",
     )
     vector: Vector
     payload: Payload = Field(default_factory=dict)

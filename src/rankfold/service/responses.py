@@ -107,7 +107,7 @@ class Point(BaseModel):
     id: Id
     payload: dict[str, Value]
     vector: list[float] | None = None
-    image: str | None = Field(None, description="A data URI.")
+    image: str | None = Field(default=None, description="A data URI.")
 
 
 class Points(BaseModel):

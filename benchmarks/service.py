@@ -5,7 +5,8 @@ answer before they ask again. The service and plain FAISS are processes of their
 same machine as wrk. FAISS is behind the same guards, turns, logs and metrics, with one route that
 reads the same body, searches with one thread and answers with ids and scores. Ways to ask take
 turns at every number of connections. Refused are answers of 503, failed all others that are
-not 200, and broken connections. A batch is 32 queries in one request.
+not 200, and broken connections. A batch is 32 queries in one request. RAN has its defaults
+(smoothness 30) but where another smoothness is named: the larger, the further a query reaches.
 
 Needs the folder RANKFOLD_DATA, the extras "bench" and "serve", and wrk.
 """
@@ -13,6 +14,7 @@ Needs the folder RANKFOLD_DATA, the extras "bench" and "serve", and wrk.
 import os
 import sys
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 import faiss
@@ -30,22 +32,36 @@ N_POINTS, BATCH, SAMPLE = 70_000, 32, 200
 LINKS, BREADTH = 16, 200
 NAME = "mnist"
 KIT = Path(__file__).parent / "kit"
-FLAT = "FAISS flat, top 10"
+RAN, LOCAL, FLAT = "RAN, top 10", "RAN, smoothness 1, top 10", "FAISS flat, top 10"
 
 
 class Way(NamedTuple):
-    """A way to ask: one of ours by its method, one of FAISS by the name of its file."""
+    """A way to ask: the end of its address, and what is asked."""
 
     of: str
     top: int = 10
     n_queries: int = 1
+    method: str = "ran"
+    parameters: dict[str, float] = MappingProxyType({})
+
+    def fields(self):
+        """Return the fields of a query; no payload, of which plain search has none."""
+        return {
+            "top": self.top,
+            "method": self.method,
+            "parameters": dict(self.parameters),
+            "columns": [],
+        }
 
 
 OURS = {
-    "RAN, top 10": Way("ran"),
-    "RAN, top 100": Way("ran", top=100),
-    "RAN, batch": Way("ran", n_queries=BATCH),
-    "Euclidean, top 10": Way("euclidean"),
+    RAN: Way("query"),
+    "RAN, top 100": Way("query", top=100),
+    "RAN, batch": Way("query", n_queries=BATCH),
+    LOCAL: Way("query", parameters={"smoothness": 1}),
+    "RAN, smoothness 1, top 100": Way("query", top=100, parameters={"smoothness": 1}),
+    "RAN, smoothness 1, batch": Way("query", n_queries=BATCH, parameters={"smoothness": 1}),
+    "Euclidean, top 10": Way("query", method="euclidean"),
 }
 PLAIN = {
     FLAT: Way("flat"),
@@ -53,6 +69,7 @@ PLAIN = {
     "FAISS flat, batch": Way("flat", n_queries=BATCH),
     "FAISS HNSW, top 10": Way("hnsw"),
     "FAISS HNSW, top 100": Way("hnsw", top=100),
+    "FAISS HNSW, batch": Way("hnsw", n_queries=BATCH),
 }
 
 
@@ -96,13 +113,13 @@ def share_found(files):
 
 def measure(service, plain, seconds):
     """Let all ways take turns at every number of connections, and yield a row for each."""
-    ways = {name: (f"{service}/v1/indexes/{NAME}/query", way) for name, way in OURS.items()}
+    ways = {name: (f"{service}/v1/indexes/{NAME}/{way.of}", way) for name, way in OURS.items()}
     ways |= {name: (f"{plain}/{way.of}", way) for name, way in PLAIN.items()}
     for url, way in ways.values():  # loads compiled code, reads what is mapped from disk
-        load(url, 4, 2, N_POINTS, way.n_queries, way.top, way.of)
+        load(url, 1, 5, N_POINTS, way.n_queries, way.fields())
     for connections in CONNECTIONS:
         for name, (url, way) in ways.items():
-            asked = load(url, connections, seconds, N_POINTS, way.n_queries, way.top, way.of)
+            asked = load(url, connections, seconds, N_POINTS, way.n_queries, way.fields())
             # Answers that are no answers were fast, and do not count.
             answered = asked["requests"] - asked["refused"] - asked["failed"]
             a_second = answered / (asked["microseconds"] / 1e6)
@@ -122,10 +139,11 @@ def judge(rows):
     carried = {(row["what"], row["connections"]): row["queries / s"] for row in rows}
     goals = [
         Goal(
-            f"{connections} connections: RAN's queries / those of {FLAT}",
-            carried["RAN, top 10", connections] / carried[FLAT, connections],
+            f"{connections} connections: queries of {ours} / those of {FLAT}",
+            carried[ours, connections] / carried[FLAT, connections],
             least=1,
         )
+        for ours in (RAN, LOCAL)
         for connections in CONNECTIONS
     ]
     return goals + [
@@ -135,7 +153,7 @@ def judge(rows):
 
 
 def picture(rows):
-    colors = {"RAN, top 10": RIGHT, "Euclidean, top 10": GREEN, FLAT: GREY}
+    colors = {RAN: RIGHT, LOCAL: RIGHT, "Euclidean, top 10": GREEN, FLAT: GREY}
     colors["FAISS HNSW, top 10"] = INK
     figure, panels = plot(
         "Queries over HTTP among 70,000 digits",

@@ -41,9 +41,12 @@ def _address(running, log):
     return found[0]
 
 
-def load(url, connections, seconds, n_points, n_queries, top, method):
-    """Ask for some seconds; return what wrk measured."""
+def load(url, connections, seconds, n_points, n_queries, fields):
+    """Ask for some seconds; return what wrk measured.
+
+    Every request has so many queries, each by one of the points and with the same other fields.
+    """
     command = ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--timeout", "30s"]
-    command += ["-s", str(SCRIPT), url, "--", str(n_points), str(n_queries), str(top), method]
+    command += ["-s", str(SCRIPT), url, "--", str(n_points), str(n_queries), json.dumps(fields)]
     done = subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603
     return json.loads(done.stdout.splitlines()[-1])

@@ -6,36 +6,22 @@ Started with the files of FAISS indexes, each of which becomes a route.
 import socket
 import sys
 from pathlib import Path
-from typing import Any
 
 import faiss
 import uvicorn
 from fastapi import FastAPI
-from pydantic import BaseModel
+from fastapi.responses import JSONResponse
 
 from rankfold.service.protection import protect
+from rankfold.service.requests import Queries
 from rankfold.service.settings import Settings
-
-
-class Query(BaseModel):
-    """One example; the other fields are there to have bodies of the same length."""
-
-    ids: list[int]
-    top: int
-    method: str
-    columns: list[str]
-
-
-class Queries(BaseModel):
-    """The body of a request."""
-
-    queries: list[Query]
+from rankfold.service.turns import Turn
 
 
 def plain_app(searches):
     """Return an app with a route for each FAISS index."""
     app = FastAPI(openapi_url=None)
-    turns = protect(app, Settings(), {}).turns
+    protect(app, Settings(), {})
 
     def answer(search, asked):
         # All at once, as FAISS is meant to be asked.
@@ -50,8 +36,8 @@ def plain_app(searches):
 
     def add(name, search):
         @app.post(f"/{name}")
-        async def query(body: Queries) -> dict[str, Any]:
-            return await turns.run(answer, search, body.queries)
+        async def query(body: Queries, turn: Turn) -> JSONResponse:
+            return JSONResponse(await turn.run(answer, search, body.queries))
 
     for name, search in searches.items():
         add(name, search)

@@ -4,7 +4,7 @@ import asyncio
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from guarded_service import asking, guarded
+from guarded_service import asking, connect, guarded, head
 from running_service import running
 
 from rankfold.service.settings import Settings
@@ -62,6 +62,39 @@ def test_what_takes_too_long_is_given_up_but_keeps_its_place():
     assert work.begun.acquire(blocking=False)
     assert work.begun.acquire(blocking=False)
     assert not work.begun.acquire(blocking=False)  # the one that waited has never begun
+
+
+def test_who_leaves_does_not_wait_on():
+    app, work = guarded(Settings(running=1, waiting=5))
+    with running(app) as client, ThreadPoolExecutor(1) as threads:
+        try:
+            asked = threads.submit(client.get, "/work")
+            assert work.begun.acquire(timeout=30)
+            with connect(client) as connection:
+                connection.sendall(head("GET /work HTTP/1.1"))
+                while gauge(client, "waiting") < 1:
+                    pass
+            while gauge(client, "waiting"):
+                pass
+        finally:
+            work.let_go.set()
+        assert asked.result().json() == "done"
+        assert not work.begun.acquire(blocking=False)
+
+
+def test_a_turn_that_has_begun_is_finished_though_its_client_has_left():
+    app, work = guarded(Settings(running=1))
+    with running(app) as client:
+        try:
+            with connect(client) as connection:
+                connection.sendall(head("GET /work HTTP/1.1"))
+                assert work.begun.acquire(timeout=30)
+            while 'route="/work",status="gone"' not in client.get("/metrics").text:
+                pass
+            assert gauge(client, "running") == 1  # it keeps its place
+        finally:
+            work.let_go.set()
+        assert work.finished.acquire(timeout=30)
 
 
 @pytest.mark.parametrize("kind", ["bug", "late"])

@@ -4,9 +4,10 @@ wrk asks for points drawn at random, for some seconds, over connections that eac
 answer before they ask again. The service and plain FAISS are processes of their own on the
 same machine as wrk. FAISS is behind the same guards, turns, logs and metrics, with one route that
 reads the same body, searches with one thread and answers with ids and scores. Ways to ask take
-turns at every number of connections. Refused are answers of 503, failed all others that are
-not 200, and broken connections. A batch is 32 queries in one request. RAN has its defaults
-(smoothness 30) but where another smoothness is named: the larger, the further a query reaches.
+turns at every number of connections, and each waits until all is quiet. Refused are answers of
+503, failed all others that are not 200, and broken connections. A batch is 32 queries in one
+request. RAN has its defaults (smoothness 30) but where another smoothness is named: the larger,
+the further a query reaches.
 
 Needs the folder RANKFOLD_DATA, the extras "bench" and "serve", and wrk.
 """
@@ -177,7 +178,7 @@ def picture(rows):
 
 def main():
     parser = options(__doc__)
-    parser.add_argument("--seconds", type=int, default=5, help="of every measurement")
+    parser.add_argument("--seconds", type=int, default=10, help="of every measurement")
     arguments = parser.parse_args()
     require_wrk()
     if not os.environ.get("RANKFOLD_DATA"):

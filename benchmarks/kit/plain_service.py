@@ -3,7 +3,6 @@
 Started with the files of FAISS indexes, each of which becomes a route.
 """
 
-import socket
 import sys
 from pathlib import Path
 
@@ -12,6 +11,8 @@ import uvicorn
 from fastapi import FastAPI
 from fastapi.responses import JSONResponse
 
+from rankfold.service.listening import address_of, bind
+from rankfold.service.logs import write_logs
 from rankfold.service.protection import protect
 from rankfold.service.requests import Queries
 from rankfold.service.settings import Settings
@@ -47,12 +48,12 @@ def plain_app(searches):
 def main():
     faiss.omp_set_num_threads(1)
     app = plain_app({Path(file).stem: faiss.read_index(file) for file in sys.argv[1:]})
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        listening.listen()  # whoever reads the address may connect
-        print(f"http://127.0.0.1:{listening.getsockname()[1]}", flush=True)
-        config = uvicorn.Config(app, log_level="warning", access_log=False)
-        uvicorn.Server(config).run(sockets=[listening])
+    write_logs("info")
+    with bind("127.0.0.1", 0) as place:
+        place.listen()  # whoever reads the address may connect
+        print(address_of(place), flush=True)
+        config = uvicorn.Config(app, ws="none", log_config=None, access_log=False)
+        uvicorn.Server(config).run(sockets=[place])
 
 
 if __name__ == "__main__":

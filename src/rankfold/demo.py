@@ -81,8 +81,7 @@ def run(out: Path, query: int | None = None, console: Console | None = None) -> 
     out.mkdir(parents=True, exist_ok=True)
     index = out / "digits"
     with console.status(f"Building an index of {last + 1:,} images ..."):
-        payload = {"digit": digits.labels}
-        Index.build(digits.X, payload=payload, path=index, replace=True, source=IMAGES).close()
+        _keep(digits, index)
     with console.status(f"Ranking {last + 1:,} images from each of them ..."):
         rankers: dict[str, Ranker] = {"Euclidean": Euclidean(), "RAN": RAN()}
         precisions = Precisions(
@@ -105,6 +104,18 @@ def run(out: Path, query: int | None = None, console: Console | None = None) -> 
     ):
         console.print(line, highlight=False, markup=False, soft_wrap=True)
     return path
+
+
+def _keep(digits: Dataset, path: Path) -> None:
+    """Make an index of the digits, in the place of one that is there."""
+    Index.build(
+        digits.X,
+        payload={"digit": digits.labels},
+        path=path,
+        layout="auto",
+        replace=True,
+        source=IMAGES,
+    ).close()
 
 
 def _measure(ranker: Ranker, data: Dataset) -> dict[int, FloatArray]:

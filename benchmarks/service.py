@@ -5,9 +5,9 @@ answer before they ask again. The service and plain FAISS are processes of their
 same machine as wrk. FAISS is behind the same guards, turns, logs and metrics, with one route that
 reads the same body, searches with one thread and answers with ids and scores. Ways to ask take
 turns at every number of connections, and each waits until all is quiet. Refused are answers of
-503, failed all others that are not 200, and broken connections. A batch is 32 queries in one
-request. RAN has its defaults (smoothness 30) but where another smoothness is named: the larger,
-the further a query reaches.
+503, failed all others that are not 200, and broken connections; latency is that of all answers.
+A batch is 32 queries in one request. RAN has its defaults (smoothness 30) but where another
+smoothness is named: the larger, the further a query reaches.
 
 Needs the folder RANKFOLD_DATA, the extras "bench" and "serve", and wrk.
 """
@@ -124,12 +124,13 @@ def measure(service, plain, seconds):
             # Answers that are no answers were fast, and do not count.
             answered = asked["requests"] - asked["refused"] - asked["failed"]
             a_second = answered / (asked["microseconds"] / 1e6)
+            marks = ("p50", "p95", "p99")
             yield {
                 "what": name,
                 "connections": connections,
                 "requests / s": a_second,
                 "queries / s": a_second * way.n_queries,
-                **{f"{mark} ms": asked[mark] / 1e3 for mark in ("p50", "p95", "p99")},
+                **{f"{mark} ms": asked[mark] / 1e3 if answered else "-" for mark in marks},
                 "refused": asked["refused"],
                 "failed": asked["failed"],
             }

@@ -166,8 +166,12 @@ def picture(rows):
     for axes, value in zip(panels, ("queries / s", "p99 ms"), strict=True):
         ends = []
         for name, color in colors.items():
-            values = [row[value] for row in rows if row["what"] == name]
-            axes.plot(CONNECTIONS, values, "o-", color=color, linewidth=1.6, markersize=5)
+            # Where nothing was answered there is nothing to draw.
+            shown = [row for row in rows if row["what"] == name and row["requests / s"] > 0]
+            if not shown:
+                continue
+            places, values = [row["connections"] for row in shown], [row[value] for row in shown]
+            axes.plot(places, values, "o-", color=color, linewidth=1.6, markersize=5)
             ends.append((values[-1], name.removesuffix(", top 10"), color))
         axes.set(xscale="log", yscale="log", xlabel="connections", ylabel=value)
         axes.set_xticks(CONNECTIONS, [str(count) for count in CONNECTIONS])

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from numbers import Integral, Real
 from typing import Any
 
@@ -24,7 +25,14 @@ FINITE_BLOCK = 2**22
 
 
 class InputError(ValueError):
-    """Something handed to rankfold cannot be used; the message says what and why."""
+    """Something handed to rankfold cannot be used; the message says what and why.
+
+    ``argument`` is what it was handed in as, where that is known, such as ``where``.
+    """
+
+    def __init__(self, message: str, argument: str | None = None) -> None:
+        super().__init__(message)
+        self.argument = argument
 
 
 class StorageError(InputError):
@@ -41,17 +49,39 @@ class MissingExtraError(ImportError):
         )
 
 
+@contextmanager
+def about(argument: str) -> Iterator[None]:
+    """Let errors name the argument that they are about.
+
+    Examples
+    --------
+    >>> try:
+    ...     with about("parameters"):
+    ...         check_count(0, "n_neighbors")
+    ... except InputError as error:
+    ...     print(error.argument)
+    parameters.n_neighbors
+    """
+    try:
+        yield
+    except InputError as error:
+        error.argument = argument if error.argument is None else f"{argument}.{error.argument}"
+        raise
+
+
 def check_choice(value: object, name: str, allowed: Sequence[object]) -> None:
     """Require one of the allowed values."""
     if not (value is None or isinstance(value, str)) or value not in allowed:
         choices = ", ".join(repr(choice) for choice in allowed)
-        raise InputError(f"{name} is {value!r}, but must be one of {choices}.")
+        raise InputError(f"{name} is {value!r}, but must be one of {choices}.", name)
 
 
 def check_count(value: object, name: str, least: int = 1) -> int:
     """Require a whole number of at least ``least``."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-        raise InputError(f"{name} is {value!r}, but must be a whole number of at least {least}.")
+        raise InputError(
+            f"{name} is {value!r}, but must be a whole number of at least {least}.", name
+        )
     return int(value)
 
 
@@ -59,7 +89,9 @@ def check_positive(value: object, name: str, most: float = sys.float_info.max) -
     """Require a finite number above zero, and none beyond ``most``."""
     if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) <= most:
         limit = "" if most == sys.float_info.max else f", at most {most:g}"
-        raise InputError(f"{name} is {value!r}, but must be a finite number above zero{limit}.")
+        raise InputError(
+            f"{name} is {value!r}, but must be a finite number above zero{limit}.", name
+        )
     return float(value)
 
 
@@ -70,14 +102,14 @@ def check_share(value: object, name: str, *, zero: bool = False, one: bool = Fal
         share = float(value)
     if not (0 < share < 1 or (zero and share == 0) or (one and share == 1)):
         low, high = "0 or more" if zero else "above 0", "at most 1" if one else "below 1"
-        raise InputError(f"{name} is {value!r}, but must be a number {low} and {high}.")
+        raise InputError(f"{name} is {value!r}, but must be a number {low} and {high}.", name)
     return share
 
 
 def check_flag(value: object, name: str) -> bool:
     """Require True or False."""
     if not isinstance(value, bool | np.bool_):
-        raise InputError(f"{name} is {value!r}, but must be True or False.")
+        raise InputError(f"{name} is {value!r}, but must be True or False.", name)
     return bool(value)
 
 

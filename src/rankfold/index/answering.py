@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rankfold.check import InputError
+from rankfold.check import InputError, about
 from rankfold.diversity import diverse, n_candidates
 from rankfold.explaining import explain
 from rankfold.index.asked import Asked
@@ -57,7 +57,8 @@ class Answering:
 
     def _ranking(self, asked: Asked, engine: LivingEngine) -> Ranking:
         store = self._keeper.store
-        matching = None if asked.where is None else store.matching(asked.where)
+        with about("where"):
+            matching = None if asked.where is None else store.matching(asked.where)
         query = asked.query(store, engine.n_features)
         if not engine.n_alive:
             return no_ranking()

@@ -9,6 +9,7 @@ import numpy as np
 
 from rankfold.check import (
     InputError,
+    about,
     check_choice,
     check_count,
     check_share,
@@ -17,7 +18,7 @@ from rankfold.check import (
 )
 from rankfold.rankers import RANKERS
 from rankfold.storage import Store
-from rankfold.types import Query
+from rankfold.types import IntArray, Query
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +45,9 @@ class Asked:
         check_count(self.offset, "offset", least=0)
         check_share(self.diversity, "diversity", zero=True, one=True)
         if self.where is not None and not isinstance(self.where, str):
-            raise InputError(f"where is {self.where!r}, but must be a text such as 'price < 10'.")
+            raise InputError(
+                f"where is {self.where!r}, but must be a text such as 'price < 10'.", "where"
+            )
         return self
 
     @property
@@ -54,8 +57,9 @@ class Asked:
 
     def query(self, store: Store, n_features: int) -> Query:
         """Return the query in terms of slots: positive examples first, ids before vectors."""
-        examples = [*self.ids, *self.negative]
-        slots = store.slots_of(examples) if examples else np.empty(0, dtype=np.int64)
+        slots = np.concatenate(
+            [_slots(store, self.ids, "ids"), _slots(store, self.negative, "negative")]
+        )
         found, counts = np.unique(slots, return_counts=True)
         if len(found) < len(slots):
             (twice,) = store.ids_of(found[[counts.argmax()]])
@@ -63,19 +67,23 @@ class Asked:
                 f"{twice!r} is an example more than once, among ids and negative; name it once, "
                 "and give it a larger weight to make it count more."
             )
-        vectors = check_vectors(self.vectors, n_features)
-        opposed = check_vectors(self.negative_vectors, n_features)
+        with about("vectors"):
+            vectors = check_vectors(self.vectors, n_features)
+        with about("negative_vectors"):
+            opposed = check_vectors(self.negative_vectors, n_features)
         n_ids, n_positive = len(self.ids), len(self.ids) + len(vectors)
         if not n_positive:
             raise InputError(
                 "the query has no example of what is looked for: give ids of points, vectors, "
                 "or both."
             )
-        given = check_weights(self.weights, n_positive)
+        with about("weights"):
+            given = check_weights(self.weights, n_positive)
         if not (given > 0).all():
             raise InputError(
                 f"weights is {self.weights!r}, but those of ids and vectors must be above zero; "
-                "name what is not looked for as negative."
+                "name what is not looked for as negative.",
+                "weights",
             )
         against = RANKERS[self.method].negative_weight
         weights = [
@@ -85,3 +93,8 @@ class Asked:
             *[against] * len(opposed),
         ]
         return Query(slots, np.concatenate([vectors, opposed]), weights)
+
+
+def _slots(store: Store, ids: list[Any], argument: str) -> IntArray:
+    with about(argument):
+        return store.slots_of(ids) if ids else np.empty(0, dtype=np.int64)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Any
 
-from rankfold.check import InputError, check_choice
+from rankfold.check import InputError, about, check_choice
 from rankfold.index.keeper import Keeper
 from rankfold.neighbors import LivingEngine
 from rankfold.rankers import RANKERS, AdaptiveGraph, Ranker
@@ -53,8 +53,9 @@ class Methods:
         chosen = min(n_neighbors, max(1, engine.n_alive - 2))
         key = f"{method} {chosen} {sorted(parameters.items())!r}"
         if key not in self._fitted:
-            ranker = make_ranker(method, parameters, engine.metric, chosen)
-            self._fitted[key] = ranker.fit(engine)
+            with about("parameters"):
+                ranker = make_ranker(method, parameters, engine.metric, chosen)
+                self._fitted[key] = ranker.fit(engine)
             if len(self._fitted) > MOST_FITTED:
                 self._fitted.popitem(last=False)
         self._fitted.move_to_end(key)
@@ -85,7 +86,8 @@ def make_ranker(method: str, parameters: dict[str, Any], metric: str, n_neighbor
     if unknown:
         raise InputError(
             f"method {method!r} has no parameter {unknown[0]!r} here; it has "
-            f"{', '.join(known) or 'none'}."
+            f"{', '.join(known) or 'none'}.",
+            unknown[0],
         )
     settings = dict(parameters)
     if "n_neighbors" in known:

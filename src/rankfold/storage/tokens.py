@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from rankfold.check import InputError
+from rankfold.storage.ids import check_texts
 
 LONGEST = 10_000
 KEYWORDS = frozenset(["and", "or", "not", "in", "between", "like", "is", "null", "true", "false"])
@@ -48,6 +49,7 @@ def tokens(condition: str) -> list[Token]:
         raise InputError(f"a condition is {condition!r}, but must be text such as 'price < 10'.")
     if len(condition) > LONGEST:
         raise InputError(f"a condition has {len(condition)} characters, but may have {LONGEST}.")
+    check_texts([condition], "a condition")
     found = []
     place = 0
     while rest := condition[place:].lstrip():

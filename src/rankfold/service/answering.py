@@ -1,0 +1,132 @@
+"""From the body of a request to that of its answer; called in threads."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from rankfold.check import InputError, about
+from rankfold.index import Results
+from rankfold.service.images import given_image, image_of, thumbnail
+from rankfold.service.requests import Query, Question, Wanted
+from rankfold.service.served import Served, most_neighbors, version_of
+
+
+def answer_all(served: Served, queries: list[Query]) -> list[dict[str, Any]]:
+    """Answer queries one after the other."""
+    answers = []
+    for place, query in enumerate(queries):
+        with about(f"queries[{place}]"):
+            answers.append(answer(ask(served, query), query))
+    return answers
+
+
+def ask(served: Served, query: Query) -> Results:
+    """Ask an index."""
+    check_columns(query.columns, served.index.columns)
+    wanted = query.parameters.n_neighbors
+    if wanted is not None:
+        most = most_neighbors(served.index.info())
+        if wanted > most:
+            raise InputError(
+                f"n_neighbors is {wanted}, but this index can give up to {most} without a new "
+                "search for all points; build it with more.",
+                "parameters.n_neighbors",
+            )
+    return served.index.query(**query.arguments())
+
+
+def answer(results: Results, query: Query) -> dict[str, Any]:
+    """Return the answer to a query."""
+    solution, trace = results.ranking.solution, results.ranking.trace
+    payload = rows(results.payload, len(results), query.columns)
+    scores = results.scores.tolist()
+    return {
+        "results": [
+            {"id": name, "score": score, "payload": values}
+            for name, score, values in zip(results.ids, scores, payload, strict=True)
+        ],
+        "method": query.method,
+        "certified": bool(solution.certified),
+        "converged": bool(solution.converged),
+        "bound": float(solution.bound),
+        "alternations": None if trace is None else trace.n_alternations,
+        "collapsed": results.ranking.collapsed,
+    }
+
+
+def explain(served: Served, question: Question) -> dict[str, Any]:
+    """Say why a point has its place."""
+    with about("query"):
+        results = ask(served, question.query.model_copy(update={"top": 1, "offset": 0}))
+    with about("id"):
+        reason = results.explain(question.id)
+    return {**reason.to_dict(), "text": reason.to_text()}
+
+
+def look_up(served: Served, wanted: Wanted) -> dict[str, Any]:
+    """Return points."""
+    index = served.index
+    check_columns(wanted.columns, index.columns)
+    with about("ids"):
+        vectors = index.vectors(wanted.ids) if wanted.vectors or wanted.images else None
+        payload = index.payload(wanted.ids)
+    points: list[dict[str, Any]] = [
+        {"id": name, "payload": values}
+        for name, values in zip(
+            wanted.ids, rows(payload, len(wanted.ids), wanted.columns), strict=True
+        )
+    ]
+    if wanted.vectors and vectors is not None:
+        for point, vector in zip(points, vectors.tolist(), strict=True):
+            point["vector"] = vector
+    if wanted.images and vectors is not None:
+        pixels, given = image_of(index.info()), payload.get("image", [None] * len(points))
+        for point, vector, value in zip(points, vectors, given, strict=True):
+            own = None if pixels is None else thumbnail(vector, pixels)
+            point["image"] = given_image(value) or own
+    return {"points": points}
+
+
+def draw(served: Served, column: str | None, limit: int) -> dict[str, Any]:
+    """Return where points are drawn: all of them, or some spread evenly over the index."""
+    index = served.index
+    known = index.info()
+    if column is not None:
+        check_columns([column], known["columns"], "column")
+    ids, places = index.places()
+    if len(ids) > limit:
+        chosen = np.linspace(0, len(ids) - 1, limit).astype(int)
+        ids, places = [ids[row] for row in chosen], places[chosen]
+    values = None if column is None else index.payload(ids, [column])[column]
+    return {
+        "ids": ids,
+        "places": b64encode(places.astype("<f4").tobytes()).decode(),
+        "values": values,
+        "points": known["points"],
+        "layout": known["layout"],
+        "version": version_of(known),
+    }
+
+
+def rows(
+    payload: Mapping[str, list[Any]], n_rows: int, columns: Iterable[str] | None
+) -> list[dict[str, Any]]:
+    """Return payload row by row."""
+    wanted = list(payload) if columns is None else list(columns)
+    return [{name: payload[name][row] for name in wanted} for row in range(n_rows)]
+
+
+def check_columns(
+    wanted: list[str] | None, known: Mapping[str, str], argument: str = "columns"
+) -> None:
+    """Require columns that the index has."""
+    for column in wanted or ():
+        if column not in known:
+            raise InputError(
+                f"the index has no column {column!r}; it has {', '.join(known) or 'none'}.",
+                argument,
+            )

@@ -1,0 +1,65 @@
+"""The service as an ASGI app."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+
+from fastapi import FastAPI
+
+from rankfold.index import Index
+from rankfold.service import reading, writing
+from rankfold.service.examples import build_examples
+from rankfold.service.pages import page_router
+from rankfold.service.protection import protect
+from rankfold.service.responses import Health
+from rankfold.service.served import Served
+from rankfold.service.settings import Settings
+
+DESCRIPTION = """\
+Rank by the shape of the data. Errors are problems (RFC 9457) that name the field. A change is on
+disk when it is answered. Where a key is set, every request needs it but those for health, for this
+description and for the page."""
+
+
+def create_app(indexes: Mapping[str, Index], settings: Settings | None = None) -> FastAPI:
+    """Return the service over some indexes and the examples.
+
+    Parameters
+    ----------
+    indexes : dict of str to Index
+        By the names under which they are served. They stay open when the app ends.
+    settings : Settings, optional
+    """
+    settings = settings or Settings()
+    examples = build_examples()
+    writable = settings.api_key is not None
+    own = [Served(name, index, False, writable) for name, index in indexes.items()]
+    given = [Served(name, index, True, False) for name, index in examples.items()]
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        yield
+        for index in examples.values():
+            index.close()
+
+    app = FastAPI(
+        title="rankfold",
+        version=version("rankfold"),
+        description=DESCRIPTION,
+        docs_url=None,
+        redoc_url=None,
+        lifespan=lifespan,
+    )
+    app.state.served = {served.name: served for served in (*own, *given)}
+    protect(app, settings, {**indexes, **examples})
+    for router in (reading.router, writing.router, page_router()):
+        app.include_router(router)
+
+    @app.get("/health", response_model=Health, tags=["service"])
+    async def health() -> dict[str, str]:
+        """Tell that the service answers."""
+        return {"status": "ok", "version": app.version}
+
+    return app

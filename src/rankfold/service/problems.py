@@ -1,0 +1,171 @@
+"""How every error becomes application/problem+json that names the field and nothing else."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from rankfold.check import InputError, StorageError
+from rankfold.service.fields import field_errors
+from rankfold.service.records import record_of
+
+LONGEST = 1000
+"""Characters of a message; what was sent is not sent back at length."""
+
+log = logging.getLogger("rankfold.service")
+
+
+@dataclass(eq=False)
+class Problem(Exception):  # noqa: N818, it is named after what is sent
+    """An answer that says what is wrong.
+
+    Parameters
+    ----------
+    status : int
+    detail : str
+        What was given, what is expected, how to mend it.
+    title : str
+        The same for all problems of a kind; the words of the status by default.
+    errors : sequence of (field, message)
+    headers : dict
+    reason : str
+        One word for the metrics, where a limit is the cause.
+    """
+
+    status: int
+    detail: str
+    title: str = ""
+    errors: Sequence[tuple[str, str]] = ()
+    headers: Mapping[str, str] | None = None
+    reason: str = ""
+
+    def body(self, request_id: str) -> dict[str, Any]:
+        """Return what is answered."""
+        return {
+            "type": "about:blank",
+            "title": self.title or HTTPStatus(self.status).phrase,
+            "status": self.status,
+            "detail": shortened(self.detail),
+            "errors": [
+                {"field": field, "message": shortened(message)} for field, message in self.errors
+            ],
+            "request_id": request_id,
+        }
+
+    def response(self, scope: Scope) -> Response:
+        """Return the answer to a request, and note the reason for the metrics."""
+        record = record_of(scope)
+        record.reason = self.reason
+        # Only ASCII, since half of a surrogate pair, if one were sent, could not be encoded.
+        return Response(
+            json.dumps(self.body(record.request_id)),
+            self.status,
+            dict(self.headers or {}),
+            media_type="application/problem+json",
+        )
+
+
+def shortened(text: str) -> str:
+    """Return a text, or its beginning."""
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
+
+
+@contextmanager
+def field_of(name: str) -> Iterator[None]:
+    """Let errors of the library name the field that they are about.
+
+    Examples
+    --------
+    >>> from rankfold.check import check_count
+    >>> try:
+    ...     with field_of("queries[3]"):
+    ...         check_count(0, "top")
+    ... except Problem as problem:
+    ...     print(problem.errors)
+    [('queries[3].top', 'top is 0, but must be a whole number of at least 1.')]
+    """
+    try:
+        yield
+    except StorageError:
+        raise
+    except InputError as error:
+        raise problem_of_input(error, name) from error
+
+
+def problem_of_input(error: InputError, name: str = "") -> Problem:
+    """Return the problem of an input that the library refuses."""
+    field = ".".join(part for part in (name, error.argument) if part)
+    return Problem(422, str(error), errors=[(field, str(error))] if field else ())
+
+
+def problem_of(error: Exception) -> Problem | None:
+    """Return what a client may know about an error; None where that is nothing."""
+    if isinstance(error, Problem):
+        return error
+    if isinstance(error, HTTPException):
+        return Problem(error.status_code, str(error.detail), headers=error.headers)
+    if isinstance(error, RequestValidationError):
+        errors = field_errors(error)
+        first = ": ".join(part for part in errors[0] if part) if errors else "cannot be read"
+        return Problem(422, first, errors=errors)
+    if isinstance(error, InputError) and not isinstance(error, StorageError):
+        return problem_of_input(error)
+    return None
+
+
+def unexpected(error: Exception, scope: Scope) -> Problem:
+    """Log an error that is ours, and return a problem that keeps it to ourselves."""
+    log.error("error", exc_info=error, extra={"request_id": record_of(scope).request_id})
+    if isinstance(error, StorageError):
+        return Problem(503, "the index cannot be used at the moment; the log says why.")
+    return Problem(500, "something went wrong inside; the log says what, under the request_id.")
+
+
+def handle(request: Request, error: Exception) -> Response:
+    """Answer an error."""
+    problem = problem_of(error) or unexpected(error, request.scope)
+    return problem.response(request.scope)
+
+
+def answer_problems(app: FastAPI) -> None:
+    """Let an app answer all errors as problems."""
+    for kind in (Problem, HTTPException, RequestValidationError, InputError):
+        app.add_exception_handler(kind, handle)
+
+
+class Shield:
+    """Middleware that answers whatever error is left.
+
+    The handler of an app for every exception stands outside of all middleware, so that its answers
+    would lack their headers.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        started = False
+
+        async def watched(message: Message) -> None:
+            nonlocal started
+            started = True
+            await send(message)
+
+        try:
+            await self._app(scope, receive, watched)
+        except Exception as error:
+            problem = problem_of(error) or unexpected(error, scope)
+            if not started:
+                await problem.response(scope)(scope, receive, send)

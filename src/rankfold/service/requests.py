@@ -1,0 +1,198 @@
+"""What requests hold, and how much of it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, StrictStr
+
+MOST_QUERIES, MOST_EXAMPLES, MOST_POINTS = 64, 1000, 1000
+MOST_RESULTS, MOST_SKIPPED = 2000, 10_000
+MOST_NEIGHBORS, MOST_ALTERNATIONS, MOST_STEPS = 200, 20, 1000
+MOST_MAPPED = 100_000
+LONGEST_CONDITION, LONGEST_NAME, MOST_COLUMNS = 2000, 1000, 500
+MOST_FEATURES = 100_000
+
+Method = Literal[
+    "ran",
+    "euclidean",
+    "self_diffusion",
+    "pagerank",
+    "manifold",
+    "transduction",
+    "lcdp",
+    "tensor",
+]
+Whole = Annotated[StrictInt, Field(ge=-(2**63), le=2**63 - 1)]
+Text = Annotated[StrictStr, Field(min_length=1, max_length=LONGEST_NAME)]
+Id = Whole | Text
+Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+Vector = Annotated[list[Number], Field(min_length=1, max_length=MOST_FEATURES)]
+Value = StrictBool | Whole | Number | StrictStr | None
+Payload = Annotated[dict[Text, Value], Field(max_length=MOST_COLUMNS)]
+Columns = Annotated[list[Text], Field(max_length=MOST_COLUMNS)]
+Some = Annotated[list[Id], Field(min_length=1, max_length=MOST_POINTS)]
+Share = Annotated[Number, Field(gt=0, lt=1)]
+
+
+class Body(BaseModel):
+    """Something in a request: a field that is not known is an error, not silence."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Parameters(Body):
+    """Parameters of the method; what is left out has its default."""
+
+    n_neighbors: Annotated[StrictInt, Field(ge=1, le=MOST_NEIGHBORS)] | None = Field(
+        default=None, description="Neighbours in the graph: RAN, LCDP and tensor-product diffusion."
+    )
+    smoothness: Annotated[Number, Field(gt=0, le=1e6)] | None = Field(
+        default=None, description="How much alike the scores of neighbours should be: RAN."
+    )
+    max_iter: Annotated[StrictInt, Field(ge=1, le=MOST_ALTERNATIONS)] | None = Field(
+        default=None, description="Most alternations of graph and scores: RAN."
+    )
+    tol: Annotated[Number, Field(ge=1e-12, le=1)] | None = Field(
+        default=None, description="Where solving may end: RAN, PageRank and manifold ranking."
+    )
+    gamma: Literal["own", "shared"] | None = Field(default=None, description="RAN.")
+    candidates: Literal["all", "local"] | None = Field(default=None, description="RAN.")
+    guard: StrictBool | None = Field(
+        default=None, description="Whether to stop at a collapse: RAN."
+    )
+    alpha: Annotated[Number, Field(gt=0, le=1)] | None = Field(
+        default=None,
+        description="Weight of the graph: PageRank, manifold ranking, tensor diffusion.",
+    )
+    n_steps: Annotated[StrictInt, Field(ge=1, le=MOST_STEPS)] | None = Field(
+        default=None, description="Steps of a diffusion."
+    )
+    laziness: Annotated[Number, Field(ge=0, lt=1)] | None = Field(
+        default=None, description="LCDP and tensor-product diffusion."
+    )
+
+
+class Query(Body):
+    """What is asked for: at least one of `ids` and `vectors`."""
+
+    ids: Annotated[list[Id], Field(max_length=MOST_EXAMPLES)] = Field(
+        default=[], description="Points that serve as examples."
+    )
+    vectors: Annotated[list[Vector], Field(max_length=MOST_EXAMPLES)] = Field(
+        default=[], description="Examples that are not in the index."
+    )
+    weights: Annotated[list[Number], Field(max_length=2 * MOST_EXAMPLES)] | None = Field(
+        default=None,
+        description="How much each example counts, ids first, then vectors; above zero.",
+    )
+    negative: Annotated[list[Id], Field(max_length=MOST_EXAMPLES)] = Field(
+        default=[], description="Points unlike what is looked for."
+    )
+    negative_vectors: Annotated[list[Vector], Field(max_length=MOST_EXAMPLES)] = Field(
+        default=[], description="Such examples that are not in the index."
+    )
+    where: Annotated[StrictStr, Field(max_length=LONGEST_CONDITION)] | None = Field(
+        default=None, description="A condition on payload, such as `price < 10 and not sold`."
+    )
+    top: Annotated[StrictInt, Field(ge=1, le=MOST_RESULTS)] = 10
+    offset: Annotated[StrictInt, Field(ge=0, le=MOST_SKIPPED)] = Field(
+        default=0, description="Results to skip before."
+    )
+    diversity: Annotated[Number, Field(ge=0, le=1)] = Field(
+        default=0.0, description="From 0, as ranked, to 1, as unlike each other as can be."
+    )
+    method: Method = "ran"
+    parameters: Parameters = Parameters()
+    include_query: StrictBool = Field(
+        default=False, description="Whether points of the query may be results."
+    )
+    columns: Columns | None = Field(
+        default=None, description="Columns of payload to return: all where null, none where empty."
+    )
+
+    def arguments(self) -> dict[str, Any]:
+        """Return it as arguments of `Index.query`."""
+        return {
+            "ids": self.ids or None,
+            "vectors": self.vectors or None,
+            "weights": self.weights,
+            "negative": self.negative or None,
+            "negative_vectors": self.negative_vectors or None,
+            "where": self.where,
+            "top": self.top,
+            "offset": self.offset,
+            "diversity": self.diversity,
+            "method": self.method,
+            "include_query": self.include_query,
+            **self.parameters.model_dump(exclude_none=True),
+        }
+
+
+class Queries(Body):
+    """Queries that are answered one after the other."""
+
+    queries: Annotated[list[Query], Field(min_length=1, max_length=MOST_QUERIES)]
+
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"examples": [{"queries": [{"ids": [0], "top": 5}]}]}
+    )
+
+
+class Question(Body):
+    """Why a point has its place in the answer to a query."""
+
+    query: Query
+    id: Id
+
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"examples": [{"query": {"ids": [0]}, "id": 1}]}
+    )
+
+
+class Wanted(Body):
+    """Points to look up."""
+
+    ids: Some
+    columns: Columns | None = Field(default=None, description="All where null, none where empty.")
+    vectors: StrictBool = Field(default=False, description="Whether to return vectors.")
+    images: StrictBool = Field(
+        default=False, description="Whether to return pictures, as data URIs."
+    )
+
+
+class NewPoint(Body):
+    """A point to add."""
+
+    id: Id | None = Field(
+        default=None,
+        description="May be left out, of all points, where the index numbers its points.",
+    )
+    vector: Vector
+    payload: Payload = Field(default_factory=dict)
+
+
+class NewPoints(Body):
+    """Points to add, all or none of them."""
+
+    points: Annotated[list[NewPoint], Field(min_length=1, max_length=MOST_POINTS)]
+
+
+class ChangedPoint(Body):
+    """A point of the index with another vector, another payload, or both."""
+
+    id: Id
+    vector: Vector | None = None
+    payload: Payload = Field(default_factory=dict)
+
+
+class ChangedPoints(Body):
+    """Points to change, all or none of them; all with a vector or all without."""
+
+    points: Annotated[list[ChangedPoint], Field(min_length=1, max_length=MOST_POINTS)]
+
+
+class Removed(Body):
+    """Points to remove, all or none of them."""
+
+    ids: Some

@@ -1,0 +1,189 @@
+"""What answers hold."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, Field
+
+from rankfold.service.requests import (
+    MOST_ALTERNATIONS,
+    MOST_EXAMPLES,
+    MOST_NEIGHBORS,
+    MOST_POINTS,
+    MOST_QUERIES,
+    MOST_RESULTS,
+    MOST_SKIPPED,
+    Id,
+    Method,
+    Value,
+)
+
+
+class Result(BaseModel):
+    """A point and its score."""
+
+    id: Id
+    score: float
+    payload: dict[str, Value]
+
+
+class Answer(BaseModel):
+    """The answer to a query, best first."""
+
+    results: list[Result]
+    method: Method
+    certified: bool = Field(
+        description="Whether it is proven that no other point scores higher than these."
+    )
+    converged: bool = Field(description="Whether the solver reached its tolerance.")
+    bound: float = Field(description="No score is further than this from the exact one.")
+    alternations: int | None = Field(
+        description="Of graph and scores; null where a single one was solved locally."
+    )
+    collapsed: bool = Field(
+        description="Whether the query was cutting itself off, so that RAN returned the last "
+        "healthy alternation."
+    )
+
+
+class Answers(BaseModel):
+    """An answer for each query, in their order."""
+
+    answers: list[Answer]
+
+
+class Step(BaseModel):
+    """One edge of a path, away from the query."""
+
+    start: Id | None = Field(description="Null for an unseen vector of the query.")
+    end: Id
+    weight: float
+    factor: float
+    score: float
+
+
+class Path(BaseModel):
+    """The strongest path from the query to the point."""
+
+    example: int
+    start_score: float | None
+    steps: list[Step]
+    carried: float
+    share: float | None
+
+
+class Example(BaseModel):
+    """One example of the query, and its part in the score."""
+
+    point: Id | None = Field(description="Null for an unseen vector.")
+    weight: float
+    amount: float
+    share: float | None
+
+
+class Reason(BaseModel):
+    """Why a point has its place; places count from 1."""
+
+    method: str
+    point: Id
+    n_ranked: int
+    distance: float
+    distance_rank: int
+    score: float
+    score_rank: int
+    shift: int = Field(description="Places that the method moved it up from plain distance.")
+    examples: list[Example]
+    path: Path | None
+    path_state: str
+    n_visited: int
+    first_graph: bool
+    text: str = Field(description="All of it in words.")
+
+
+class Point(BaseModel):
+    """A point of the index."""
+
+    id: Id
+    payload: dict[str, Value]
+    vector: list[float] | None = None
+    image: str | None = Field(default=None, description="A data URI.")
+
+
+class Points(BaseModel):
+    """Points in the order in which they were asked for."""
+
+    points: list[Point]
+
+
+class Changed(BaseModel):
+    """A change that is on disk."""
+
+    ids: list[Id]
+    points: int = Field(description="How many the index has now.")
+
+
+class Map(BaseModel):
+    """Where points are drawn."""
+
+    ids: list[Id]
+    places: str = Field(description="x and y of every id: little-endian float32, in base64.")
+    values: list[Value] | None = Field(description="Of the column that was asked for.")
+    points: int = Field(description="How many the index has; the map may show some of them.")
+    layout: str
+    version: str
+
+
+class Limits(BaseModel):
+    """The most that requests may ask for."""
+
+    queries: int = MOST_QUERIES
+    top: int = MOST_RESULTS
+    offset: int = MOST_SKIPPED
+    examples: int = MOST_EXAMPLES
+    points: int = MOST_POINTS
+    n_neighbors: int = MOST_NEIGHBORS
+    max_iter: int = MOST_ALTERNATIONS
+
+
+class Picture(BaseModel):
+    """How vectors are pictures: pixels row by row, grey or red, green and blue."""
+
+    width: int
+    height: int
+    colour: bool
+    white: float | None = Field(
+        description="Value of white; the largest of each vector where null."
+    )
+
+
+class Info(BaseModel):
+    """What there is to know about an index."""
+
+    name: str
+    points: int
+    features: int
+    metric: str
+    n_neighbors: int
+    list_width: int
+    columns: dict[str, str]
+    layout: str | None
+    image: Picture | None
+    example: bool
+    writable: bool
+    version: str
+    methods: list[str]
+    limits: Limits
+
+
+class Infos(BaseModel):
+    """All indexes."""
+
+    indexes: list[Info]
+
+
+class Health(BaseModel):
+    """That the service answers."""
+
+    status: Literal["ok"]
+    version: str

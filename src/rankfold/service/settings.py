@@ -1,0 +1,97 @@
+"""What the service allows, and how long it waits."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field, fields
+from typing import Any, Self
+
+from rankfold.check import InputError, check_count, check_positive
+
+KEY_VARIABLE = "RANKFOLD_API_KEY"
+SHORTEST_KEY = 16
+LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
+ANY_HOST = "*"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The limits of a service.
+
+    Parameters
+    ----------
+    api_key : str, optional
+        Without, whoever reaches the service may read, and nobody may write.
+    hosts : tuple of str
+        Names under which it may be asked for, without port; "*" is any. Others are refused, so
+        that a page from elsewhere cannot reach a service on this machine through a name of its own.
+    origins : tuple of str
+        Pages from elsewhere that may use the service, such as ``https://example.org``.
+    body_bytes : int
+        Longest body of a request.
+    bodies : int
+        Bodies kept in memory at a time.
+    queries, top, offset, examples : int
+        Most queries in a request, most results of each, most to skip before, most examples.
+    points : int
+        Most points in one change or one lookup.
+    map_points : int
+        Most points of a map.
+    where : int
+        Most characters of a condition.
+    neighbors, alternations : int
+        Most of each that a query may ask for.
+    timeout, body_timeout : float
+        Seconds for a request, and for its body to arrive.
+    running, waiting : int
+        Requests that are worked on at a time, and that may wait for their turn.
+
+    Examples
+    --------
+    >>> Settings(top=50).top
+    50
+    """
+
+    api_key: str | None = field(default=None, repr=False)
+    hosts: tuple[str, ...] = LOOPBACK
+    origins: tuple[str, ...] = ()
+    body_bytes: int = 8 * 2**20
+    bodies: int = 128
+    queries: int = 64
+    top: int = 2000
+    offset: int = 10_000
+    examples: int = 1000
+    points: int = 1000
+    map_points: int = 100_000
+    where: int = 2000
+    neighbors: int = 200
+    alternations: int = 20
+    timeout: float = 30.0
+    body_timeout: float = 10.0
+    running: int = 4
+    waiting: int = 64
+
+    def __post_init__(self) -> None:
+        if self.api_key is not None:
+            _check_key(self.api_key)
+        for limit in fields(self):
+            if limit.type == "int":
+                least = 0 if limit.name in ("offset", "waiting") else 1
+                check_count(getattr(self, limit.name), limit.name, least)
+            elif limit.type == "float":
+                check_positive(getattr(self, limit.name), limit.name, most=86_400)
+
+    @classmethod
+    def from_environment(cls, **limits: Any) -> Self:
+        """Return settings with the key that the environment names, if it does."""
+        return cls(api_key=os.environ.get(KEY_VARIABLE), **limits)
+
+
+def _check_key(key: str) -> None:
+    if len(key) < SHORTEST_KEY or not (key.isascii() and key.isprintable()) or " " in key:
+        raise InputError(
+            f"{KEY_VARIABLE} has {len(key)} characters, but a key has at least {SHORTEST_KEY}: "
+            "letters, digits and signs of ASCII without spaces. Make one with "
+            "'python -c \"import secrets; print(secrets.token_urlsafe(32))\"', or unset the "
+            "variable to allow reading only."
+        )

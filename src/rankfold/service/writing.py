@@ -1,0 +1,85 @@
+"""Routes that change an index; a change is on disk when they answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from fastapi import APIRouter, Depends
+from fastapi.responses import JSONResponse
+
+from rankfold.check import InputError, about
+from rankfold.service import requests, responses
+from rankfold.service.keys import writing_key
+from rankfold.service.problems import Problem
+from rankfold.service.served import Chosen, Served
+from rankfold.service.turns import Turn
+
+router = APIRouter(prefix="/v1/indexes", dependencies=[Depends(writing_key)], tags=["write"])
+
+
+@router.post("/{name}/add", response_model=responses.Changed)
+async def add(served: Chosen, body: requests.NewPoints, turn: Turn) -> JSONResponse:
+    """Add points, all or none of them."""
+    return JSONResponse(await turn.run(add_points, served, body.points))
+
+
+@router.post("/{name}/update", response_model=responses.Changed)
+async def update(served: Chosen, body: requests.ChangedPoints, turn: Turn) -> JSONResponse:
+    """Give points other vectors, another payload, or both: all of them or none."""
+    return JSONResponse(await turn.run(update_points, served, body.points))
+
+
+@router.post("/{name}/remove", response_model=responses.Changed)
+async def remove(served: Chosen, body: requests.Removed, turn: Turn) -> JSONResponse:
+    """Remove points, all or none of them."""
+    return JSONResponse(await turn.run(remove_points, served, body.ids))
+
+
+def add_points(served: Served, points: Sequence[requests.NewPoint]) -> dict[str, Any]:
+    """Add points."""
+    check_writable(served)
+    ids = [point.id for point in points if point.id is not None]
+    if ids and len(ids) < len(points):
+        raise InputError(
+            "some points have an id and some have none; give all one, or none.", "points"
+        )
+    columns = {name: None for point in points for name in point.payload}
+    payload = {name: [point.payload.get(name) for point in points] for name in columns}
+    with about("points"):
+        added = served.index.add([point.vector for point in points], ids or None, payload)
+    return {"ids": added, "points": len(served.index)}
+
+
+def update_points(served: Served, points: Sequence[requests.ChangedPoint]) -> dict[str, Any]:
+    """Change points."""
+    check_writable(served)
+    vectors = [point.vector for point in points if point.vector is not None]
+    if vectors and len(vectors) < len(points):
+        raise InputError(
+            "some points have a vector and some have none; send them in two requests.", "points"
+        )
+    columns = list(points[0].payload)
+    if any(point.payload.keys() != points[0].payload.keys() for point in points):
+        raise InputError(
+            "points name different columns of payload; send them in several requests.", "points"
+        )
+    payload = {name: [point.payload[name] for point in points] for name in columns}
+    ids = [point.id for point in points]
+    with about("points"):
+        served.index.update(ids, vectors or None, payload)
+    return {"ids": ids, "points": len(served.index)}
+
+
+def remove_points(served: Served, ids: list[Any]) -> dict[str, Any]:
+    """Remove points."""
+    check_writable(served)
+    with about("ids"):
+        served.index.remove(ids)
+    return {"ids": ids, "points": len(served.index)}
+
+
+def check_writable(served: Served) -> None:
+    """Require an index that may be changed."""
+    if not served.writable:
+        raise Problem(403, f"the index {served.name!r} is served for reading only.")

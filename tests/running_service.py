@@ -1,0 +1,27 @@
+"""A service that runs on a free port while a test asks it."""
+
+from contextlib import contextmanager
+from threading import Thread
+
+import httpx
+import uvicorn
+
+KEY = "a-key-for-the-tests"
+BEARER = {"Authorization": f"Bearer {KEY}"}
+
+
+@contextmanager
+def running(app):
+    """Serve an app and return a client for it."""
+    config = uvicorn.Config(app, port=0, log_config=None, access_log=False)
+    server = uvicorn.Server(config)
+    with config.bind_socket() as socket:
+        thread = Thread(target=server.run, args=([socket],))
+        thread.start()
+        address = f"http://127.0.0.1:{socket.getsockname()[1]}"
+        try:
+            with httpx.Client(base_url=address, timeout=60) as client:
+                yield client
+        finally:
+            server.should_exit = True
+            thread.join()

@@ -1,0 +1,246 @@
+"""Answers over HTTP are those of the index."""
+
+from base64 import b64decode
+
+import numpy as np
+import pytest
+
+from rankfold.rankers import RANKERS
+from rankfold.service.requests import Method
+
+VECTOR = [float(value) for value in range(64)]
+MODES = {
+    "a point": {"ids": [1]},
+    "a point with a name": {"ids": ["d0"], "top": 3},
+    "points with weights": {"ids": [1, "d5"], "weights": [2.0, 1.0]},
+    "a vector": {"vectors": [VECTOR]},
+    "both": {"ids": [7], "vectors": [VECTOR], "weights": [1.0, 0.5]},
+    "negative": {"ids": [1], "negative": ["d10"], "negative_vectors": [VECTOR]},
+    "condition": {"ids": [1], "where": "digit = 1 and not even"},
+    "a later page": {"ids": [1], "offset": 20, "top": 5},
+    "diverse": {"ids": [1], "diversity": 0.5},
+    "with the query": {"ids": [1], "include_query": True},
+}
+PARAMETERS = {
+    "ran": {"n_neighbors": 8, "smoothness": 3.0, "gamma": "shared", "candidates": "local"},
+    "euclidean": {},
+    "self_diffusion": {"n_steps": 20},
+    "pagerank": {"alpha": 0.9, "tol": 1e-6},
+    "manifold": {"alpha": 0.9},
+    "transduction": {"n_steps": 30},
+    "lcdp": {"laziness": 0.1, "n_neighbors": 4},
+    "tensor": {"alpha": 0.9, "n_steps": 10},
+}
+
+
+def same(answer, results):
+    assert [result["id"] for result in answer["results"]] == results.ids
+    assert [result["score"] for result in answer["results"]] == results.scores.tolist()
+    rows = [row["payload"] for row in results.rows()]
+    assert [result["payload"] for result in answer["results"]] == rows
+    solution = results.ranking.solution
+    assert answer["bound"] == solution.bound
+    assert answer["certified"] == solution.certified
+    assert answer["converged"] == solution.converged
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_every_mode_answers_as_the_index_does(ask, index, mode):
+    query = MODES[mode]
+    (answer,) = ask("query", {"queries": [query]})["answers"]
+    assert answer["results"]
+    same(answer, index.query(**query))
+
+
+@pytest.mark.parametrize("method", PARAMETERS)
+def test_every_method_takes_its_parameters(ask, index, method):
+    parameters = PARAMETERS[method]
+    query = {"ids": [3], "method": method, "parameters": parameters}
+    (answer,) = ask("query", {"queries": [query]})["answers"]
+    assert answer["method"] == method
+    same(answer, index.query(3, method=method, **parameters))
+
+
+def test_methods_of_requests_are_those_of_the_library():
+    assert set(Method.__args__) == set(RANKERS) == set(PARAMETERS)
+
+
+def test_a_batch_is_its_queries_one_by_one(ask):
+    queries = [*MODES.values()]
+    together = ask("query", {"queries": queries})["answers"]
+    assert together == [ask("query", {"queries": [one]})["answers"][0] for one in queries]
+
+
+def test_columns_can_be_chosen(ask):
+    queries = [{"ids": [1], "columns": columns} for columns in ([], ["even"])]
+    none, one = ask("query", {"queries": queries})["answers"]
+    assert {tuple(result["payload"]) for result in none["results"]} == {()}
+    assert {tuple(result["payload"]) for result in one["results"]} == {("even",)}
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"ids": [99999]}, "ids"),
+        ({"ids": ["1"]}, "ids"),
+        ({"ids": [True]}, "ids[0]"),
+        ({"negative": ["nobody"]}, "negative"),
+        ({"vectors": [[1.0, 2.0]]}, "vectors"),
+        ({"vectors": [VECTOR, VECTOR[:-1]]}, "vectors"),
+        ({"negative_vectors": [[1.0]]}, "negative_vectors"),
+        ({"weights": [1.0, 2.0]}, "weights"),
+        ({"weights": [0.0]}, "weights"),
+        ({"where": "digit <"}, "where"),
+        ({"where": "colour = 'red'"}, "where"),
+        ({"top": 0}, "top"),
+        ({"top": 2001}, "top"),
+        ({"top": "5"}, "top"),
+        ({"offset": -1}, "offset"),
+        ({"diversity": 1.5}, "diversity"),
+        ({"method": "magic"}, "method"),
+        ({"columns": ["colour"]}, "columns"),
+        ({"parameters": {"alpha": 0.5}}, "parameters.alpha"),
+        ({"parameters": {"smoothness": -1}}, "parameters.smoothness"),
+        ({"parameters": {"n_neighbors": 201}}, "parameters.n_neighbors"),
+        ({"method": "manifold", "parameters": {"alpha": 1.0}}, "parameters.alpha"),
+        ({"colour": "red"}, "colour"),
+    ],
+)
+def test_an_error_names_its_field(ask, change, field):
+    problem = ask("query", {"queries": [{"ids": [1]}, {"ids": [1], **change}]}, status=422)
+    assert problem["status"] == 422
+    assert [error["field"] for error in problem["errors"]] == [f"queries[1].{field}"]
+    assert problem["errors"][0]["message"] in problem["detail"]
+
+
+def test_a_query_needs_an_example(ask):
+    problem = ask("query", {"queries": [{"negative": [1]}]}, status=422)
+    assert "no example" in problem["detail"]
+    assert problem["errors"][0]["field"] == "queries[0]"
+
+
+@pytest.mark.parametrize("body", [{}, {"queries": []}, {"queries": [{"ids": [1]}] * 65}, [], None])
+def test_there_are_at_least_one_and_at_most_64_queries(ask, body):
+    assert ask("query", body, status=422)["errors"]
+
+
+def test_neighbours_beyond_the_lists_of_many_points_are_refused(monkeypatch, ask):
+    monkeypatch.setattr("rankfold.service.served.EXACT_LIMIT", 100)
+    fine = {"ids": [1], "parameters": {"n_neighbors": 9}}
+    ask("query", {"queries": [fine]})
+    problem = ask("query", {"queries": [{"ids": [1], "parameters": {"n_neighbors": 10}}]}, 422)
+    assert problem["errors"][0]["field"] == "queries[0].parameters.n_neighbors"
+    assert "up to 9" in problem["detail"]
+
+
+def test_reasons_are_those_of_the_index(ask, index):
+    results = index.query(1, negative=3)
+    point = results.ids[4]
+    answer = ask("explain", {"query": {"ids": [1], "negative": [3]}, "id": point})
+    reason = results.explain(point)
+    assert answer.pop("text") == reason.to_text()
+    assert answer == reason.to_dict()
+    assert answer["path"]["steps"][-1]["end"] == point
+
+
+@pytest.mark.parametrize(
+    ("query", "point", "field"),
+    [
+        ({"ids": [1]}, 1, "id"),
+        ({"ids": [1]}, "nobody", "id"),
+        ({"ids": ["nobody"]}, 1, "query.ids"),
+        ({"ids": [1], "top": -1}, 2, "query.top"),
+    ],
+)
+def test_questions_are_checked(ask, query, point, field):
+    problem = ask("explain", {"query": query, "id": point}, status=422)
+    assert problem["errors"][0]["field"] == field
+
+
+def test_points_are_looked_up(ask, index, digits):
+    body = {"ids": ["d10", 3], "vectors": True, "images": True}
+    first, second = ask("points", body)["points"]
+    assert first["id"] == "d10"
+    assert second["payload"] == {"digit": 3, "even": False}
+    np.testing.assert_array_equal(first["vector"], digits.X[10])
+    assert first["image"].startswith("data:image/png;base64,")
+    bare = ask("points", {"ids": [3], "columns": ["even"]})
+    assert bare == {"points": [{"id": 3, "payload": {"even": False}}]}
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"ids": ["nobody"]}, "ids"),
+        ({"ids": []}, "ids"),
+        ({"ids": [1], "columns": ["x"]}, "columns"),
+        ({"ids": [1], "vectors": 1}, "vectors"),
+    ],
+)
+def test_lookups_are_checked(ask, body, field):
+    assert ask("points", body, status=422)["errors"][0]["field"] == field
+
+
+def test_the_map_holds_every_point(client, index):
+    drawn = client.get("/v1/indexes/digits/map?column=digit").json()
+    ids, places = index.places()
+    assert drawn["ids"] == ids
+    np.testing.assert_array_equal(unpacked(drawn), places)
+    assert drawn["values"] == index.payload(ids)["digit"]
+    assert drawn["points"] == 500
+    assert drawn["layout"] == index.info()["layout"]
+
+
+def test_a_map_can_hold_some_points(client, index):
+    drawn = client.get("/v1/indexes/digits/map?limit=50").json()
+    ids, places = index.places()
+    rows = [ids.index(one) for one in drawn["ids"]]
+    assert len(rows) == len(set(rows)) == 50
+    assert (rows[0], rows[-1]) == (0, 499)
+    np.testing.assert_array_equal(unpacked(drawn), places[rows])
+    assert drawn["values"] is None
+    assert drawn["points"] == 500
+
+
+def unpacked(drawn):
+    return np.frombuffer(b64decode(drawn["places"]), dtype="<f4").reshape(-1, 2)
+
+
+@pytest.mark.parametrize(
+    ("search", "field"),
+    [("column=x", "column"), ("limit=0", "limit"), ("limit=100001", "limit"), ("limit=x", "limit")],
+)
+def test_what_is_asked_of_a_map_is_checked(client, search, field):
+    response = client.get(f"/v1/indexes/digits/map?{search}")
+    assert response.status_code == 422
+    assert response.json()["errors"][0]["field"] == field
+
+
+def test_the_examples_need_no_data(client):
+    infos = client.get("/v1/indexes").json()["indexes"]
+    assert [info["name"] for info in infos] == ["digits", "two-moons", "three-rings"]
+    assert [info["example"] for info in infos] == [False, True, True]
+    assert [info["layout"] for info in infos[1:]] == ["plane", "plane"]
+    body = {"queries": [{"ids": [0], "top": 199}, {"ids": [0], "top": 199, "method": "euclidean"}]}
+    shape, plain = client.post("/v1/indexes/two-moons/query", json=body).json()["answers"]
+    moons = [{result["payload"]["moon"] for result in one["results"]} for one in (shape, plain)]
+    assert [len(found) for found in moons] == [1, 2]
+
+
+def test_an_index_tells_what_clients_may_know(client, index):
+    info = client.get("/v1/indexes/digits").json()
+    assert info["points"] == 500
+    assert info["columns"] == {"digit": "integer", "even": "boolean"}
+    assert info["image"] == {"width": 8, "height": 8, "colour": False, "white": 16.0}
+    assert info["writable"] is False
+    assert index.info()["path"] not in client.get("/v1/indexes/digits").text
+
+
+def test_an_unknown_index_is_not_there(client):
+    for response in (
+        client.get("/v1/indexes/nothing"),
+        client.post("/v1/indexes/nothing/query", json={"queries": [{"ids": [1]}]}),
+    ):
+        assert response.status_code == 404
+        assert response.headers["content-type"] == "application/problem+json"
+        assert "digits, two-moons, three-rings" in response.json()["detail"]

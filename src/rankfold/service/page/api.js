@@ -10,7 +10,7 @@
  * @property {number} list_width
  * @property {Record<string, string>} columns
  * @property {string|null} layout
- * @property {null|{width: number, height: number, colour: boolean, scale?: number}} image
+ * @property {null|{width: number, height: number, colour: boolean, white: number|null}} image
  * @property {boolean} example
  * @property {Record<string, number>} limits
  * @property {string[]} methods

@@ -49,13 +49,12 @@ export function showOwn(id, words) {
  * @param {number|undefined} about.plain place by plain distance
  * @param {number|undefined} about.shape place by shape
  * @param {number} about.depth
- * @param {string} about.method
  * @param {boolean} about.filtered
  * @param {Reason|null} about.reason
  * @param {string|null} about.failed
  * @param {(id: Id) => string|null} about.picture
  */
-export function showCard({ id, plain, shape, depth, method, filtered, reason, failed, picture }) {
+export function showCard({ id, plain, shape, depth, filtered, reason, failed, picture }) {
   const byDistance = reason && !filtered ? reason.distance_rank : plain;
   const byShape = reason && !filtered ? reason.score_rank : shape;
   const moved = byShape === undefined ? null : move(byShape, byDistance, depth);
@@ -68,7 +67,7 @@ export function showCard({ id, plain, shape, depth, method, filtered, reason, fa
   const right = make("div", { "data-testid": "why-path" });
   if (failed) right.append(make("p", { class: "error" }, failed));
   else if (!reason) right.append(make("p", {}, make("small", {}, "Looking for the path …")));
-  else right.append(...pathParts(reason, method, picture), full(reason, filtered));
+  else right.append(...pathParts(reason, picture), full(reason, filtered));
   const open = byId("why").querySelector("details")?.open;
   byId("why").replaceChildren(left, right);
   byId("why").dataset.about = JSON.stringify(id);
@@ -80,8 +79,8 @@ function place(rank, depth) {
   return make("b", {}, rank === undefined ? `> ${depth}` : rank.toLocaleString("en-GB"));
 }
 
-/** @param {Reason} reason @param {string} method @param {(id: Id) => string|null} picture */
-function pathParts(reason, method, picture) {
+/** @param {Reason} reason @param {(id: Id) => string|null} picture */
+function pathParts(reason, picture) {
   const { path } = reason;
   if (!path) {
     const gaveUp = `No path was found within ${counted(reason.n_visited, "point")}.`;

@@ -68,7 +68,7 @@ function show(input, output, value) {
 export function setControls(asked, info) {
   for (const kind of KINDS) {
     const input = byId(`slider-${kind.name}`), value = asked[kind.name] ?? usual(kind.name, info);
-    if (kind.name === "k") input.max = String(Math.max(3, Math.min(50, info.points - 2)));
+    if (kind.name === "k") input.max = String(Math.max(3, Math.min(50, info.points - 2, info.limits?.n_neighbors ?? 50)));
     input.value = String(kind.toSlider(value));
     show(input, byId(`value-${kind.name}`), value);
     const off = kind.name !== "diversity" && asked.method !== "ran";

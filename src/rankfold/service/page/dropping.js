@@ -25,7 +25,7 @@ export async function vectorsOf(file, info) {
 async function pictureVector(file, info) {
   const { image } = info;
   if (!image) throw new VectorError("The points of this index are not pictures; give numbers.");
-  const { width, height, colour, scale = 1 } = image;
+  const { width, height, colour, white } = image;
   if (width * height * (colour ? 3 : 1) !== info.features) {
     throw new VectorError("The vectors of this index are not the pixels of its pictures; give numbers.");
   }
@@ -45,7 +45,7 @@ async function pictureVector(file, info) {
   context.fillStyle = "#000";
   context.fillRect(0, 0, width, height);
   context.drawImage(bitmap, (width - across) / 2, (height - down) / 2, across, down);
-  return fromPixels(context.getImageData(0, 0, width, height).data, colour, scale);
+  return fromPixels(context.getImageData(0, 0, width, height).data, colour, white ?? 1);
 }
 
 /** @param {(file: File) => void} onFile */

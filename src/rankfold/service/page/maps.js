@@ -41,8 +41,9 @@ export class Maps {
    * @param {Record<Side, HTMLElement>} elements
    * @param {(row: number|null, place: [number, number], more: boolean) => void} onPick
    * @param {(row: number|null) => void} onLook
+   * @param {(zoomed: boolean) => void} onZoom
    */
-  constructor(elements, onPick, onLook) {
+  constructor(elements, onPick, onLook, onZoom) {
     this.view = new View();
     this.panels = { plain: new Panel(elements.plain), shape: new Panel(elements.shape) };
     /** @type {Places|null} */
@@ -51,6 +52,7 @@ export class Maps {
     this.calm = matchMedia("(prefers-reduced-motion: reduce)");
     this.view.onChange = () => {
       for (const panel of this.sides) panel.element.dataset.zoomed = String(!this.view.fits);
+      onZoom(!this.view.fits);
       this.redraw();
     };
     for (const panel of this.sides) {

@@ -60,10 +60,10 @@ export function showCard({ id, plain, shape, depth, filtered, reason, failed, pi
   const moved = byShape === undefined ? null : move(byShape, byDistance, depth);
   const image = picture(id);
   const left = make("div", {},
-    make("h2", {}, image ? make("img", { src: image, alt: "" }) : null, image ? " " : null, `Why is ${id} here?`),
+    make("h2", {}, image ? make("img", { src: image, alt: "" }) : null, `Why is ${id} here?`),
     make("p", { class: "places", "data-testid": "why-places" },
-      place(byDistance, depth), make("small", {}, "by distance"), place(byShape, depth), make("small", {}, "by shape")),
-    make("small", {}, moved === null ? "" : moved.kind === "same" ? "the same place" : moved.text.replace("▲", "▲ up").replace("▼", "▼ down")));
+      place(byDistance, depth, "by distance"), make("i", { "aria-hidden": "true" }, "→"), place(byShape, depth, "by shape"),
+      moved && make("span", { class: "move", "data-kind": moved.kind }, moved.text)));
   const right = make("div", { "data-testid": "why-path" });
   if (failed) right.append(make("p", { class: "error" }, failed));
   else if (!reason) right.append(make("p", {}, make("small", {}, "Looking for the path …")));
@@ -74,9 +74,9 @@ export function showCard({ id, plain, shape, depth, filtered, reason, failed, pi
   if (open && right.querySelector("details")) right.querySelector("details").open = true;
 }
 
-/** @param {number|undefined} rank @param {number} depth */
-function place(rank, depth) {
-  return make("b", {}, rank === undefined ? `> ${depth}` : rank.toLocaleString("en-GB"));
+/** @param {number|undefined} rank @param {number} depth @param {string} how */
+function place(rank, depth, how) {
+  return make("span", {}, make("b", {}, rank === undefined ? `>${depth}` : rank.toLocaleString("en-GB")), make("small", {}, ` ${how}`));
 }
 
 /** @param {Reason} reason @param {(id: Id) => string|null} picture */
@@ -86,7 +86,9 @@ function pathParts(reason, picture) {
     const gaveUp = `No path was found within ${counted(reason.n_visited, "point")}.`;
     return [make("p", {}, WITHOUT_PATH[reason.path_state] ?? gaveUp)];
   }
-  const share = path.share === null ? "It illustrates the score, which is no sum over paths." : `It alone brings ${percent(path.share)} of the score; all paths add up.`;
+  let share = "It is one of very many; all of them add up.";
+  if (path.share === null) share = "It illustrates the score, which is no sum over paths.";
+  else if (path.share >= 0.001) share = `It alone brings ${percent(path.share)} of the score; all paths add up.`;
   const words = `The strongest path has ${counted(path.steps.length, "step")} from neighbour to neighbour. ${share}`;
   return [make("p", {}, words), chain(path.steps, picture)];
 }

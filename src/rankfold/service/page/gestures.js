@@ -59,7 +59,7 @@ export function listen(element, view, handlers) {
     }
   });
   element.addEventListener("pointercancel", (event) => fingers.delete(event.pointerId));
-  element.addEventListener("pointerleave", () => handlers.look(null, null));
+  element.addEventListener("pointerleave", (event) => { if (event.pointerType !== "touch") handlers.look(null, null); });
 
   element.addEventListener("wheel", (event) => {
     // A map that shows everything lets the page scroll past it.

@@ -64,18 +64,30 @@ function item(id, rank, shown, actions, shape) {
   shown.pictures && point?.image ? make("img", { src: point.image, alt: "", loading: "lazy" }) : null,
   make("span", { class: "rank" }, String(rank)),
   make("span", { class: "name" }, String(id)),
-  make("span", { class: "value" }, value === undefined ? "" : value === null ? "–" : `${shown.column} ${value}`),
+  make("span", { class: "value" }, ...valueParts(shown.column, value)),
   make("span", { class: "score" }, score),
   make("span", { class: "move", "data-kind": moved.kind }, moved.text));
   const row = make("li", {
     class: `result${other ? " other" : ""}`, "data-testid": "result", "data-id": JSON.stringify(id), "data-rank": rank,
   }, pick, shape ? marks(id, shown, actions) : null);
-  pick.addEventListener("click", (/** @type {MouseEvent} */ event) => actions.ask(id, event.altKey || event.shiftKey));
+  let explained = true; // with a finger, the first touch explains and the second asks
+  pick.addEventListener("pointerdown", (/** @type {PointerEvent} */ event) => {
+    explained = event.pointerType !== "touch" || row.classList.contains("looked");
+  });
+  pick.addEventListener("click", (/** @type {MouseEvent} */ event) => {
+    if (explained) actions.ask(id, event.altKey || event.shiftKey);
+    else actions.look(id);
+  });
   pick.addEventListener("focus", () => actions.look(id));
   pick.addEventListener("blur", () => actions.look(null));
   row.addEventListener("pointerenter", (/** @type {PointerEvent} */ event) => { if (event.pointerType !== "touch") actions.look(id); });
-  row.addEventListener("pointerleave", () => actions.look(null));
+  row.addEventListener("pointerleave", (/** @type {PointerEvent} */ event) => { if (event.pointerType !== "touch") actions.look(null); });
   return row;
+}
+
+/** @param {string|null} column @param {unknown} value */
+function valueParts(column, value) {
+  return value === undefined ? [] : [make("small", {}, `${column} `), value === null ? "–" : String(value)];
 }
 
 /** @param {number} score minus the squared distance @param {boolean} pushed */

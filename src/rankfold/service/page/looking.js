@@ -35,7 +35,8 @@ export class Looking {
     this.context = null;
     /** @type {Id|null} */
     this.id = null;
-    this.timer = 0;
+    this.leaving = 0;
+    this.waiting = 0;
     /** @type {AbortController|null} */
     this.asking = null;
     /** @type {Map<Id, import("./card.js").Reason>} */
@@ -55,12 +56,13 @@ export class Looking {
 
   /** @param {Id|null} id null: nothing, after a while */
   look(id) {
-    clearTimeout(this.timer);
+    clearTimeout(this.leaving);
     if (id === null) {
-      this.timer = window.setTimeout(() => this.leave(), LEAVING);
+      this.leaving = window.setTimeout(() => this.leave(), LEAVING);
       return;
     }
     if (id === this.id || !this.context) return;
+    clearTimeout(this.waiting);
     this.asking?.abort();
     this.id = id;
     showLooked(id);
@@ -72,11 +74,17 @@ export class Looking {
     }
     const known = this.reasons.get(id) ?? null;
     this.show(known, null);
-    if (!known) this.timer = window.setTimeout(() => this.explain(id), PATIENCE);
+    if (!known) this.waiting = window.setTimeout(() => this.explain(id), PATIENCE);
+  }
+
+  /** Do not leave: the pointer is on the card. */
+  stay() {
+    if (this.id !== null && this.reasons.has(this.id)) clearTimeout(this.leaving);
   }
 
   leave() {
-    clearTimeout(this.timer);
+    clearTimeout(this.leaving);
+    clearTimeout(this.waiting);
     this.asking?.abort();
     this.id = null;
     showLooked(null);

@@ -27,7 +27,7 @@ export function ranked(results) {
  */
 export function move(here, there, depth) {
   if (there === undefined) {
-    return { text: `▲ from beyond ${depth}`, kind: "beyond", words: `up from beyond place ${depth} by plain distance` };
+    return { text: `▲ >${depth}`, kind: "beyond", words: `up from beyond place ${depth} by plain distance` };
   }
   const shift = there - here;
   if (shift === 0) return { text: "=", kind: "same", words: "the same place by plain distance" };

@@ -68,7 +68,7 @@ export function drawScene(canvas, view, scene, ratio, size) {
     context.stroke();
   };
   const near = Math.max(5, size / 2 + 2.5);
-  for (const place of scene.shown) ring(place, Math.max(2.6, size / 2 + 0.6), 1.2, ink);
+  for (const place of scene.shown) ring(place, Math.max(2.8, size / 2 + 1), 1.3, path);
   context.setLineDash([5, 6]);
   for (const { from, to } of scene.straight) line(from, to, 2, path);
   context.setLineDash([]);

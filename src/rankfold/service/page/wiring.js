@@ -89,6 +89,12 @@ function makeFields(page) {
   });
   byId("ask-again").addEventListener("click", () => page.view.askAgain());
   byId("clear-marks").addEventListener("click", () => page.view.clearMarks());
+  byId("skip").addEventListener("click", (/** @type {Event} */ event) => {
+    event.preventDefault(); // the address names what is shown
+    /** @type {HTMLElement|null} */ (byId("results").querySelector(".pick[tabindex='0']") ?? byId("results")).focus();
+  });
+  byId("why").addEventListener("pointerenter", () => page.looking.stay());
+  byId("why").addEventListener("pointerleave", () => page.looking.look(null));
   byId("fit").addEventListener("click", () => page.maps.view.fit());
   const lists = byId("results");
   lists.dataset.show = "shape";

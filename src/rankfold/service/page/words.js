@@ -57,7 +57,7 @@ export function showLegend(theme, depth, points, kinds, column) {
   };
   if (kinds) {
     const entries = kinds.map(({ label, colour }) => make("span", {}, dot(colour), label));
-    byId("legend").replaceChildren(make("span", {}, `${column}:`), ...entries);
+    byId("legend").replaceChildren(make("span", {}, `${column}:`), ...entries, ...signs());
     return;
   }
   const bar = make("canvas", { width: 150, height: 1, "aria-hidden": "true" });
@@ -69,17 +69,24 @@ export function showLegend(theme, depth, points, kinds, column) {
   const rest = depth < points - 1 ? `beyond ${depth.toLocaleString("en-GB")}, or not reached` : "not reached";
   byId("legend").replaceChildren(
     make("span", {}, "first", bar, `rank ${Math.max(1, Math.min(depth, points - 1)).toLocaleString("en-GB")}`),
-    make("span", {}, dot(NEUTRAL[theme]), rest));
+    make("span", {}, dot(NEUTRAL[theme]), rest), ...signs());
+}
+
+/** What lies over the points. */
+function signs() {
+  return [make("span", {}, make("i", { class: "target" }), "query"), make("span", {}, make("i", { class: "ring" }), "listed below")];
 }
 
 /** @param {{method: string, certified: boolean, converged: boolean, bound: number, alternations: number|null, collapsed: boolean}} answer */
 export function showCertificate(answer) {
   const parts = [];
-  if (answer.certified) parts.push("Certified: no other point scores higher.");
-  if (Number.isFinite(answer.bound)) parts.push(`Scores are exact to ${answer.bound ? short(answer.bound) : "rounding"}.`);
-  if (!answer.converged) parts.push("The solver stopped before its tolerance.");
-  if (answer.alternations !== null && answer.alternations !== undefined) parts.push(`${counted(answer.alternations, "alternation")}.`);
-  byId("certificate").textContent = parts.join(" ");
+  if (answer.certified) parts.push("certified");
+  if (Number.isFinite(answer.bound)) parts.push(answer.bound ? `error at most ${short(answer.bound)}` : "exact");
+  if (answer.alternations != null) parts.push(counted(answer.alternations, "alternation"));
+  if (!answer.converged) parts.push("not converged");
+  const words = parts.join(" · ");
+  byId("certificate").textContent = words.charAt(0).toUpperCase() + words.slice(1);
+  byId("certificate").title = answer.certified ? "It is proven that no other point scores higher than these." : "";
   byId("collapsed").hidden = !answer.collapsed;
   byId("collapsed").textContent = answer.collapsed
     ? "The alternation was stopped: the query had begun to cut itself off from its neighbours. The answer is that of the last sound graph."

@@ -84,7 +84,7 @@ export function showCertificate(answer) {
   if (Number.isFinite(answer.bound)) parts.push(answer.bound ? `error at most ${short(answer.bound)}` : "exact");
   if (answer.alternations != null) parts.push(counted(answer.alternations, "alternation"));
   if (!answer.converged) parts.push("not converged");
-  const words = parts.join(" · ");
+  const words = parts.map((part) => part.replaceAll(" ", "\u00a0")).join(" · ");
   byId("certificate").textContent = words.charAt(0).toUpperCase() + words.slice(1);
   byId("certificate").title = answer.certified ? "It is proven that no other point scores higher than these." : "";
   byId("collapsed").hidden = !answer.collapsed;

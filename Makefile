@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 PYTHON ?= python3
 INSTALLED := $(VENV)/installed
 
-.PHONY: demo reproduce reproduction-pages test lint format bench docs clean install
+.PHONY: demo serve reproduce reproduction-pages test test-browser lint format bench docs clean install
 .DEFAULT_GOAL := demo
 
 install: $(INSTALLED)
@@ -24,6 +24,14 @@ $(INSTALLED): pyproject.toml
 
 demo: install
 	$(BIN)/rankfold demo --out out
+	@echo "The same from here: make serve"
+
+# Stays until Ctrl-C.
+serve: install out/digits
+	$(BIN)/rankfold serve out/digits
+
+out/digits: | install
+	$(BIN)/rankfold demo --out out
 
 # Takes the data files from the folder that RANKFOLD_DATA names, or downloads them.
 reproduce: install
@@ -36,6 +44,11 @@ reproduction-pages: reproduce
 
 test: install
 	$(BIN)/python -m pytest
+
+# Apart from the other tests, because it needs a browser; screenshots are in out/screenshots.
+test-browser: install
+	@tests/browser/get_chromium.sh
+	$(BIN)/python -m pytest tests/browser
 
 lint: install
 	$(BIN)/ruff check .

@@ -85,12 +85,26 @@ def lists(index):
         return np.where(indices < 0, -1, places[indices]), found.sq_distances
 
 
+def check_places(index):
+    """Require a place for every point; that of its vector where the map is a projection."""
+    with index._keeper.current():
+        ids, places = index.places()
+        assert ids == index.ids
+        assert places.shape == (len(ids), 2)
+        assert np.isfinite(places).all()
+        drawn = index._keeper._map
+        if drawn is not None and drawn.kind != "graph":
+            projected = drawn._projection.places(index.vectors(ids))
+            np.testing.assert_allclose(places, projected, rtol=1e-5, atol=1e-6)
+
+
 def check_holds(index, expected):
-    """Require ids, payload, vectors and neighbour lists."""
+    """Require ids, payload, places, vectors and neighbour lists."""
     assert index.ids == expected.ids
     assert len(index) == len(expected.ids)
     assert stored_payload(index) == expected.columns()
     index._keeper.store.verify()
+    check_places(index)
     if not expected.ids:
         return
     with expected.anew(index) as fresh:

@@ -2,6 +2,7 @@
 
 from contextlib import contextmanager
 from threading import Thread
+from time import sleep
 
 import httpx
 import uvicorn
@@ -18,6 +19,8 @@ def running(app):
     with config.bind_socket() as socket:
         thread = Thread(target=server.run, args=([socket],))
         thread.start()
+        while not server.started and thread.is_alive():  # until then, connections are refused
+            sleep(0.01)
         address = f"http://127.0.0.1:{socket.getsockname()[1]}"
         try:
             with httpx.Client(base_url=address, timeout=60) as client:

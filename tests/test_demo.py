@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from rich.console import Console
 from sklearn.datasets import load_digits
 
-from rankfold import RAN, Euclidean
+from rankfold import RAN, Euclidean, Index
 from rankfold.check import InputError, MissingExtraError
 from rankfold.cli import main
 from rankfold.datasets import load
@@ -63,17 +63,41 @@ def table_rows(text, first_cell):
     return [cells(line) for line in text.splitlines() if cells(line)[:1] == [first_cell]]
 
 
-def test_picture_is_complete_and_alone_in_its_folder(demo):
+def test_picture_is_complete(demo):
     from PIL import Image
 
     path, _ = demo
     assert path.name == "demo.png"
-    assert [file.name for file in path.parent.iterdir()] == ["demo.png"]
+    assert sorted(file.name for file in path.parent.iterdir()) == ["demo.png", "digits"]
     with Image.open(path) as image:
         image.load()
         assert image.format == "PNG"
         assert 1500 <= image.width <= 3000
         assert 500 <= image.height <= 1500
+
+
+def test_index_holds_the_digits_and_how_they_are_pictures(demo):
+    with Index.open(demo[0].with_name("digits")) as index:
+        assert index.ids == list(range(len(LABELS)))
+        assert index.payload(index.ids) == {"digit": LABELS.tolist()}
+        np.testing.assert_array_equal(index.vectors(index.ids), load_digits().data)
+        images = index.info()["source"]["images"]
+    assert images == {"size": [8, 8], "colour": False, "scale": load_digits().data.max()}
+
+
+def test_index_is_replaced(tmp_path):
+    Index.build([[0.0], [1.0]], path=tmp_path / "digits").close()
+    run(tmp_path, 0, Console(file=StringIO()))
+    with Index.open(tmp_path / "digits") as index:
+        assert len(index) == len(LABELS)
+
+
+def test_foreign_folder_is_kept(tmp_path):
+    (tmp_path / "digits").mkdir()
+    (tmp_path / "digits" / "scan.png").touch()
+    with pytest.raises(InputError, match="no index"):
+        run(tmp_path, 0, Console(file=StringIO()))
+    assert [file.name for file in tmp_path.rglob("*.*")] == ["scan.png"]
 
 
 def test_table_shows_what_the_rankers_answer(demo, rankers, row):
@@ -119,12 +143,15 @@ def test_default_query_is_the_one_that_shape_helps_most(demo, hits, row):
     assert gains[harmed] == gains.min()
 
 
-def test_last_lines_name_the_picture_and_what_to_try_next(demo):
+def test_last_lines_name_what_there_is_and_what_to_try_next(demo):
     path, text = demo
-    *_, picture, end = text.splitlines()
+    *_, picture, index, end, look = text.splitlines()
     assert picture == f"Picture: {path}"
+    assert index == f"Index: {path.with_name('digits')}"
     assert end.startswith("The demo has ended.")
     assert "rankfold demo --query" in end
+    # Quoted, because the folder has a space in its name.
+    assert look == f"Ask the index in a browser: rankfold serve '{path.with_name('digits')}'"
 
 
 def test_command_says_what_shape_does_to_the_query(tmp_path, hits):

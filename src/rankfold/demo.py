@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from shlex import quote
 
 import numpy as np
 from rich.console import Console
@@ -13,6 +14,7 @@ from rich.table import Table
 from rankfold.check import InputError
 from rankfold.datasets import load
 from rankfold.drawing import require_matplotlib
+from rankfold.index import Index
 from rankfold.metrics import precision
 from rankfold.picture import Strip, draw_strips
 from rankfold.rankers import RAN, Euclidean
@@ -24,6 +26,9 @@ TOP = 20
 
 CUTOFFS = (10, TOP, 50, 100)
 """Where the precision over all queries is measured."""
+
+IMAGES = {"images": {"size": [8, 8], "colour": False, "scale": 16}}
+"""How the vectors of the digits are pictures."""
 
 EXPLANATIONS = {"Euclidean": "by plain distance", "RAN": "by the shape of the data"}
 
@@ -51,10 +56,12 @@ class Precisions:
 def run(out: Path, query: int | None = None, console: Console | None = None) -> Path:
     """Rank scikit-learn's digits from one image, print the comparison, write a picture.
 
+    The digits are left as an index, to be asked further.
+
     Parameters
     ----------
     out : Path
-        Folder for ``demo.png``; made when missing.
+        Folder for ``demo.png`` and the index ``digits``; made when missing.
     query : int, optional
         Row of the image to ask for; by default the one that shape helps most.
     console : Console, optional
@@ -72,6 +79,10 @@ def run(out: Path, query: int | None = None, console: Console | None = None) -> 
     if query is not None and not 0 <= query <= last:
         raise InputError(f"query is {query}, but must be a row of the digits, from 0 to {last}.")
     out.mkdir(parents=True, exist_ok=True)
+    index = out / "digits"
+    with console.status(f"Building an index of {last + 1:,} images ..."):
+        payload = {"digit": digits.labels}
+        Index.build(digits.X, payload=payload, path=index, replace=True, source=IMAGES).close()
     with console.status(f"Ranking {last + 1:,} images from each of them ..."):
         rankers: dict[str, Ranker] = {"Euclidean": Euclidean(), "RAN": RAN()}
         precisions = Precisions(
@@ -86,12 +97,13 @@ def run(out: Path, query: int | None = None, console: Console | None = None) -> 
     console.print(_means_table(precisions))
     path = out / "demo.png"
     _draw(path, digits, row, rankings, (reason, _summary(precisions)))
-    console.print(f"\nPicture: {path}", highlight=False, markup=False, soft_wrap=True)
-    console.print(
+    for line in (
+        f"\nPicture: {path}",
+        f"Index: {index}",
         f"The demo has ended. The query that shape harms most: rankfold demo --query {ordered[0]}",
-        highlight=False,
-        soft_wrap=True,
-    )
+        f"Ask the index in a browser: rankfold serve {quote(str(index))}",
+    ):
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
     return path
 
 

@@ -41,7 +41,10 @@ def test_build_equals_the_library(done, vectors, moons, tmp_path):
         *["index", "build", vectors, "-o", "made", "--neighbors", 7],
         *["--ids", "names.txt", "--payload", "payload.csv", "--metric", "cosine"],
     )
-    assert printed == "made: 400 points, 2 features, 1 column (moon), cosine, 7 neighbours\n"
+    assert (
+        printed
+        == "made: 400 points, 2 features, 1 column (moon), cosine, 7 neighbours, plane map\n"
+    )
     ids = list(range(10, 410))
     Index.build(
         moons.X, ids, {"moon": moons.labels}, path="same", metric="cosine", n_neighbors=7
@@ -122,6 +125,21 @@ def test_payload_alone_is_updated(done, index, tmp_path, column):
         other.update(["m5", 8], payload={"note": ["new", "other"]})
     assert content(index) == content("same")
     assert json.loads(done("index", "info", index, "--format", "json"))["pending_changes"] == 0
+
+
+def test_maps_are_drawn(done, call, tmp_path):
+    np.save(tmp_path / "many.npy", np.random.default_rng(0).normal(size=(150, 5)))
+    assert done("index", "build", "many.npy", "-o", "a").endswith(", graph map\n")
+    assert done("index", "build", "many.npy", "-o", "b", "--layout", "pca").endswith("pca map\n")
+    assert done("index", "build", "many.npy", "-o", "c", "--layout", "none").endswith("no map\n")
+    assert json.loads(done("index", "info", "c", "--format", "json"))["layout"] is None
+    assert done("index", "map", "c") == "c: 150 points, graph map\n"
+    assert done("index", "map", "b", "--layout", "none") == "b: 150 points, no map\n"
+    with Index.open("a") as built, Index.open("c") as drawn:
+        np.testing.assert_array_equal(built.places()[1], drawn.places()[1])
+    refused = call("index", "map", "nothing")
+    assert refused.exit_code == 1
+    assert "there is no index at 'nothing'" in refused.stderr
 
 
 def test_an_interrupt_after_a_change_does_not_deny_it(call, index, monkeypatch):

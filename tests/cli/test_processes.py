@@ -4,9 +4,12 @@ import os
 import pty
 import signal
 import subprocess
+import termios
 
 import numpy as np
 import pytest
+
+from rankfold import Index
 
 
 def test_results_go_through_pipes(shell, index):
@@ -38,26 +41,42 @@ def test_a_closed_pipe_is_quiet(script, index, tmp_path):
 def test_interrupted_build_leaves_nothing(script, tmp_path):
     generator = np.random.default_rng(0)
     np.save(tmp_path / "many.npy", generator.standard_normal((60_000, 64)).astype("float32"))
+    words = [script, "index", "build", "many.npy", "-o", "many"]
+    printed, rest = interrupt(words, tmp_path, "neighbours")  # the bar: the search has begun
+    assert printed == ""
+    assert "Stopped: nothing is half-written." in rest
+    assert "Traceback" not in rest
+    assert [path.name for path in tmp_path.iterdir()] == ["many.npy"]
+
+
+def test_interrupted_drawing_leaves_the_map_as_it_was(script, tmp_path):
+    X = np.random.default_rng(0).standard_normal((15_000, 8))
+    with Index.build(X, path=tmp_path / "many", n_neighbors=20) as index:
+        before = index.places()[1]
+    words = [script, "index", "map", "many", "--layout", "graph"]
+    printed, rest = interrupt(words, tmp_path, "map: ")
+    assert printed == ""
+    assert "Stopped: the change was made completely, or not at all" in rest
+    assert "Traceback" not in rest
+    with Index.open(tmp_path / "many", write=True) as index:
+        assert index.info()["generation"] == 1
+        np.testing.assert_array_equal(index.places()[1], before)
+
+
+def interrupt(words, folder, sign):
+    """Press Ctrl-C when a sign of work is shown; return what is printed, and shown after that."""
     terminal, stderr = pty.openpty()
-    process = subprocess.Popen(
-        [script, "index", "build", "many.npy", "-o", "many"],
-        cwd=tmp_path,
-        stdout=subprocess.PIPE,
-        stderr=stderr,
-        text=True,
-    )
+    termios.tcsetwinsize(stderr, (24, 80))  # bars take the room there is
+    process = subprocess.Popen(words, cwd=folder, stdout=subprocess.PIPE, stderr=stderr, text=True)
     os.close(stderr)
     shown = ""
-    while "neighbours" not in shown:  # the bar, so that the search has begun
+    while sign not in shown:
         shown += os.read(terminal, 1000).decode()
     process.send_signal(signal.SIGINT)
     rest = rest_of(terminal)
     printed, _ = process.communicate(timeout=120)
     assert process.returncode == 130
-    assert printed == ""
-    assert "Stopped: nothing is half-written." in rest
-    assert "Traceback" not in rest
-    assert [path.name for path in tmp_path.iterdir()] == ["many.npy"]
+    return printed, rest
 
 
 def rest_of(terminal):

@@ -18,6 +18,7 @@ METHODS = (
     {"method": "self_diffusion"},
     {"method": "euclidean"},
 )
+LAYOUTS = st.sampled_from(["pca", "graph"])
 SEEDS = st.integers(0, 2**32 - 1)
 
 
@@ -26,13 +27,19 @@ class Changing(RuleBasedStateMachine):
         super().__init__()
         self.folder = TemporaryDirectory()
         self.n_saved = self.n_named = 0
+        self.places = {}
 
-    @initialize(seed=SEEDS, n=st.integers(1, 30), metric=st.sampled_from(["euclidean", "cosine"]))
-    def build(self, seed, n, metric):
+    @initialize(
+        seed=SEEDS,
+        n=st.integers(1, 30),
+        metric=st.sampled_from(["euclidean", "cosine"]),
+        layout=LAYOUTS,
+    )
+    def build(self, seed, n, metric, layout):
         self.rng, self.expected = np.random.default_rng(seed), Expected()
         self.path = Path(self.folder.name) / "index"
         ids, X, columns = self.new(n)
-        self.index = Index.build(X, ids, columns, path=self.path, metric=metric)
+        self.index = Index.build(X, ids, columns, path=self.path, metric=metric, layout=layout)
         self.expected.add(ids, X, columns)
         self.reader = Index.open(self.path)
 
@@ -67,6 +74,8 @@ class Changing(RuleBasedStateMachine):
             X = np.array([self.expected.vectors[name] for name in ids])
         self.index.update(ids, vectors=X)
         self.expected.move(ids, X)
+        for name in ids:
+            del self.places[name]
 
     @precondition(lambda self: self.expected.ids)
     @rule(column=st.sampled_from(COLUMNS))
@@ -76,6 +85,11 @@ class Changing(RuleBasedStateMachine):
         self.index.update(ids, payload={column: values})
         for name, value in zip(ids, values, strict=True):
             self.expected.payload[name][column] = value
+
+    @rule(layout=LAYOUTS)
+    def draw(self, layout):
+        self.index.lay_out(layout)
+        self.places = {}
 
     @rule()
     def merge(self):
@@ -101,6 +115,16 @@ class Changing(RuleBasedStateMachine):
         assert stored_payload(self.reader) == stored_payload(self.index)
         for ours, theirs in zip(lists(self.reader), lists(self.index), strict=True):
             np.testing.assert_array_equal(ours, theirs)
+
+    @invariant()
+    def points_keep_their_places(self):
+        ids, places = self.index.places()
+        assert self.reader.places()[0] == ids
+        np.testing.assert_array_equal(self.reader.places()[1], places)
+        found = dict(zip(ids, map(tuple, places.tolist()), strict=True))
+        kept = {name: place for name, place in self.places.items() if name in found}
+        assert kept == {name: found[name] for name in kept}
+        self.places = found
 
     @invariant()
     def answers_like_one_built_anew(self):

@@ -209,6 +209,8 @@ def test_nonsense_gives_clear_errors_and_never_reaches_sql(store, text):
         ("color = 'red", "has no end"),
         ("price < 1e999", "too large"),
         ("price; 1", "backticks"),
+        ("color = '\ud800'", "half of a surrogate pair"),
+        ("color = '\0'", "NUL"),
         ("(" * 12 + "sold" + ")" * 12, "more than 12"),
         ("not " * 12 + "sold", "more than 12"),
         (" or ".join(["sold"] * 201), "more than 200 tests"),

@@ -13,6 +13,7 @@ from rankfold.cli.evaluate import evaluate
 from rankfold.cli.index import index
 from rankfold.cli.query import query
 from rankfold.cli.reproduce import reproduce
+from rankfold.cli.serve import serve
 
 EXIT_STATUS = """\b
 Exit status:
@@ -31,5 +32,5 @@ def main() -> None:
     """Rank by the shape of the data."""
 
 
-for command in (demo, evaluate, index, query, reproduce):
+for command in (demo, evaluate, index, query, reproduce, serve):
     main.add_command(command)

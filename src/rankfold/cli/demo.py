@@ -13,7 +13,7 @@ import click
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("out"),
     show_default=True,
-    help="Folder for the picture.",
+    help="Folder for the picture and the index.",
 )
 @click.option("--query", type=int, default=None, help="Row of the digit to ask for.")
 def demo(out: Path, query: int | None) -> None:

@@ -18,6 +18,13 @@ from rankfold.cli.tables import counted, pairs
 
 NAME = click.argument("name", type=click.Path(path_type=Path))
 FILE = click.argument("file", type=click.Path(path_type=Path))
+LAYOUT = click.option(
+    "--layout",
+    type=click.Choice(["auto", "graph", "pca", "none"]),
+    default="auto",
+    show_default=True,
+    help="How the map is drawn; auto is graph up to 200,000 points if rankfold[map] is installed.",
+)
 STOPPED = "Stopped: nothing is half-written."
 CHANGE_STOPPED = "Stopped: the change was made completely, or not at all; look with index info."
 
@@ -66,6 +73,7 @@ def index() -> None:
     show_default=True,
     help="Share of true neighbours that the lists of many points must hold.",
 )
+@LAYOUT
 @click.option("--replace", is_flag=True, help="Replace the index that is there.")
 def build(
     file: Path,
@@ -73,6 +81,7 @@ def build(
     metric: str | None,
     n_neighbors: Any,
     recall: float,
+    layout: Any,
     replace: bool,
     **options: Any,
 ) -> None:
@@ -95,6 +104,7 @@ def build(
             metric=chosen,
             n_neighbors=n_neighbors,
             recall=recall,
+            layout=layout,
             replace=replace,
             source=source_of(file, **options),
             progress=sys.stderr.isatty(),
@@ -203,6 +213,32 @@ def merge(name: Path) -> None:
         click.echo(f"{name}: merged {counted(waiting, 'change')}")
 
 
+@index.command("map", cls=Command)
+@NAME
+@LAYOUT
+def lay_out(name: Path, layout: Any) -> None:
+    """Draw the map of an index anew.
+
+    Points that came after it was drawn were put among their neighbours; now they count, too.
+    """
+    from rankfold.index import Index
+
+    with interruptible(CHANGE_STOPPED), Index.open(name, write=True) as opened:
+        opened.lay_out(layout, progress=sys.stderr.isatty())
+        click.echo(f"{name}: {counted(len(opened), 'point')}, {map_of(opened.info())}")
+
+
+def map_of(known: dict[str, Any]) -> str:
+    """Name the map of an index.
+
+    Examples
+    --------
+    >>> map_of({"layout": "graph"}), map_of({"layout": None})
+    ('graph map', 'no map')
+    """
+    return f"{known['layout'] or 'no'} map"
+
+
 def summary(known: dict[str, Any]) -> str:
     """Say in one line what an index holds."""
     columns = known["columns"]
@@ -214,5 +250,6 @@ def summary(known: dict[str, Any]) -> str:
             counted(len(columns), "column") + named,
             known["metric"],
             f"{known['n_neighbors']} neighbours",
+            map_of(known),
         ]
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
@@ -10,21 +9,21 @@ from types import TracebackType
 from typing import Any, Literal, Self
 from weakref import finalize
 
-import numpy as np
-
-from rankfold.check import InputError, StorageError, check_vectors
+from rankfold.check import InputError, check_vectors
 from rankfold.index.answering import Answering
 from rankfold.index.asked import Asked
 from rankfold.index.building import built, check_as_many, checked_input
+from rankfold.index.contents import Contents
 from rankfold.index.keeper import Keeper
 from rankfold.index.results import Reason, Results, as_list
 from rankfold.inputs import as_columns
+from rankfold.layout import Layout
 from rankfold.storage import Store
 from rankfold.storage.ids import distinct_ids
 from rankfold.types import FloatArray, IntArray
 
 
-class Index:
+class Index(Contents):
     """Vectors, ids, payload and neighbour lists, on disk.
 
     Made by `build` or `open`. A change that has returned is on disk: it is there after a crash.
@@ -47,7 +46,8 @@ class Index:
     """
 
     def __init__(self, keeper: Keeper, temporary: Path | None = None) -> None:
-        self._keeper, self._answering = keeper, Answering(keeper)
+        super().__init__(keeper)
+        self._answering = Answering(keeper)
         self._discard = None if temporary is None else finalize(self, rmtree, temporary, True)
 
     @classmethod
@@ -61,6 +61,7 @@ class Index:
         metric: Literal["euclidean", "cosine"] = "euclidean",
         n_neighbors: int | Literal["auto"] = "auto",
         recall: float = 0.99,
+        layout: Layout = "pca",
         replace: bool = False,
         source: dict[str, Any] | None = None,
         progress: bool = False,
@@ -82,6 +83,8 @@ class Index:
             number. "auto" chooses 5 on clean manifolds and 20 in diffuse data, now and for good.
         recall : float
             Share of true neighbours that the lists of many points must hold.
+        layout : {"pca", "graph", "auto", "none"}
+            How `places` are found; `lay_out` says what each means. "pca" costs next to nothing.
         replace : bool
             Whether an index at ``path`` may be replaced.
         source : dict, optional
@@ -90,10 +93,10 @@ class Index:
         progress : bool
             Whether to show bars on stderr.
         """
-        points = checked_input(X, ids, payload, metric, recall)
+        points = checked_input(X, ids, payload, metric, recall, layout)
         if path is not None:
             Store.check_place(path, replace=replace)
-        arrays, settings = built(points, metric, n_neighbors, recall, progress)
+        arrays, settings = built(points, metric, n_neighbors, recall, layout, progress)
         settings["source"] = source or {}
         temporary = None
         if path is None:
@@ -206,6 +209,24 @@ class Index:
                 everything = {**store.payload_of(slots), **columns}
                 self._keeper.change(slots, checked, names, everything)
 
+    def lay_out(self, layout: Layout = "auto", *, progress: bool = False) -> None:
+        """Draw the map anew: give all points other places.
+
+        Changes that wait are merged with it, in one step: a map is there completely or not at all.
+
+        Parameters
+        ----------
+        layout : {"auto", "graph", "pca", "none"}
+            "pca" looks along the two directions in which the points spread most. "graph" lets
+            neighbours in RAN's graph come to lie together; it needs ``rankfold[map]``, and takes
+            seconds for ten thousand points. "auto" is "graph" for 100 to 200,000 points
+            where that is installed, else "pca". Points of one or two features lie where
+            they lie ("plane"). "none" forgets the map.
+        progress : bool
+            Whether to show a bar on stderr.
+        """
+        self._keeper.lay_out(layout, progress)
+
     def query(
         self,
         ids: Any = None,
@@ -274,73 +295,6 @@ class Index:
     def _reason(self, asked: Asked, point: Any) -> Reason:
         """Explain the place of a point in the answer to a query."""
         return self._answering.reason(asked, point)
-
-    @property
-    def columns(self) -> dict[str, str]:
-        """Names of the payload's columns, and of what kind each is."""
-        with self._keeper.current():
-            return self._keeper.store.columns
-
-    @property
-    def ids(self) -> list[Any]:
-        """All ids, in the order of arrival."""
-        with self._keeper.current() as engine:
-            return self._keeper.store.ids_of(np.flatnonzero(engine.alive))
-
-    def info(self) -> dict[str, Any]:
-        """Return what there is to know about it."""
-        with self._keeper.current() as engine:
-            store = self._keeper.store
-            settings = store.settings
-            return {
-                "path": str(store.folder),
-                "points": engine.n_alive,
-                "features": engine.n_features,
-                "metric": engine.metric,
-                "n_neighbors": settings["n_neighbors"],
-                "list_width": engine.width,
-                "engine": settings["engine"]["engine"],
-                "columns": store.columns,
-                "source": settings.get("source", {}),
-                "pending_changes": store.n_pending,
-                "removed_slots": engine.n_points - engine.n_alive,
-                "generation": self._keeper.version.generation,
-            }
-
-    def vectors(self, ids: Any) -> FloatArray:
-        """Return the vectors of points; scaled to length one for cosine."""
-        with self._keeper.current() as engine:
-            return engine.vectors(self._keeper.store.slots_of(as_list(ids)))
-
-    def payload(self, ids: Any, columns: Sequence[str] | None = None) -> dict[str, list[Any]]:
-        """Return the payload of points, column by column; all columns if none are named."""
-        with self._keeper.current():
-            store = self._keeper.store
-            return store.payload_of(store.slots_of(as_list(ids)), columns)
-
-    def __repr__(self) -> str:
-        try:
-            facts = self.info()
-        except StorageError:
-            return "Index(closed)"
-        return (
-            f"Index({facts['path']!r}, {facts['points']} points x {facts['features']}, "
-            f"{facts['metric']}, {facts['n_neighbors']} neighbours)"
-        )
-
-    def __contains__(self, point: Any) -> bool:
-        try:
-            with self._keeper.current():
-                self._keeper.store.slots_of([point])
-        except StorageError:
-            raise
-        except InputError:
-            return False
-        return True
-
-    def __len__(self) -> int:
-        with self._keeper.current() as engine:
-            return engine.n_alive
 
     def close(self) -> None:
         """Close it; without a folder of its own it is gone."""

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 
 from rankfold.check import InputError
+from rankfold.index.building import mapped
+from rankfold.layout import Layout, Map, check_layout, projected
 from rankfold.neighbors import Change, LivingEngine
 from rankfold.storage import Store, Version
 from rankfold.types import FloatArray, IntArray
@@ -36,6 +38,8 @@ class Keeper:
         self.store = store
         self.version = NOWHERE
         self._engine: LivingEngine
+        self._map: Map | None = None
+        self._drawn: tuple[Version, Map] | None = None
         self._turn = RLock()
         self._changed: list[tuple[int, IntArray]] = []
         self._restored = 0
@@ -52,12 +56,21 @@ class Keeper:
         known, self.version = self.version, NOWHERE  # until all is done, nothing is known
         if version.generation != known.generation:
             known, self._changed, self._restored = NOWHERE, [], version.sequence
-            self._engine = LivingEngine.restore(self.store.arrays, self.store.settings["engine"])
+            self._drawn = None
+            arrays, settings = self.store.arrays, self.store.settings
+            self._engine = LivingEngine.restore(arrays, settings["engine"])
+            self._map = Map.restore(arrays, settings.get("layout"))
         for sequence, arrays in self.store.changes(known.sequence):
-            change = Change.of(arrays)
-            self._engine.apply(change)
-            self._remember(sequence, change)
+            self._apply(sequence, Change.of(arrays), arrays.get("places"))
         self.version = version
+
+    def _apply(self, sequence: int, change: Change, places: FloatArray | None) -> None:
+        if self._map is not None:
+            if places is None:  # whoever made the change knew of no map
+                places = self._map.places_of_new(self._engine, change)
+            self._map.append(places)
+        self._engine.apply(change)
+        self._changed.append((sequence, np.union1d(change.rows, change.removed)))
 
     @contextmanager
     def changing(self) -> Iterator[None]:
@@ -78,9 +91,6 @@ class Keeper:
             size = sum(array.nbytes for array in self.store.arrays.values())
             too_large = self.store.pending_bytes >= FEW_BYTES + PENDING_SHARE * size
             return too_large or self.store.n_pending >= most
-
-    def _remember(self, sequence: int, change: Change) -> None:
-        self._changed.append((sequence, np.union1d(change.rows, change.removed)))
 
     def changed_since(self, version: Version) -> IntArray | None:
         """Return the rows that have changed since a version; None where it was another engine."""
@@ -109,27 +119,29 @@ class Keeper:
             first = engine.n_points
             try:
                 change = engine.plan(removed, vectors)
+                places = None if self._map is None else self._map.places_of_new(engine, change)
             except InputError:
                 raise
             except BaseException:
                 self.version = NOWHERE  # planning may have been interrupted half-way
                 raise
         sequence = self.store.append(
-            change.arrays(),
+            change.arrays() if places is None else {**change.arrays(), "places": places},
             removed=change.removed,
             added_slots=range(first, first + len(change.added)),
             ids=ids,
             payload=payload,
         )
         generation, self.version = self.version.generation, NOWHERE
-        engine.apply(change)
-        self._remember(sequence, change)
+        self._apply(sequence, change, places)
         self.version = Version(generation, sequence)
 
     def compacted(self) -> tuple[dict[str, Any], dict[str, Any], IntArray]:
         """Return arrays and settings without removed points, and the slots that were kept."""
         with self.current() as engine:
             arrays, settings, kept = engine.compacted()
+            if self._map is not None:
+                arrays |= self._map.arrays(kept)
             return arrays, {**self.store.settings, "engine": settings}, kept
 
     def merge(self) -> None:
@@ -137,6 +149,34 @@ class Keeper:
         with self._turn:
             self.store.check_writable()
             self.store.merge(*self.compacted())
+
+    @property
+    def layout(self) -> str | None:
+        """The kind of the map that is kept; inside of `current`."""
+        return None if self._map is None else self._map.kind
+
+    def places(self) -> FloatArray:
+        """Return a place for every slot; inside of `current`.
+
+        Where no map is kept, it is drawn by principal components, once for each version.
+        """
+        if self._map is not None:
+            return self._map.places
+        if self._drawn is None or self._drawn[0] != self.version:
+            self._drawn = self.version, projected(self._engine)
+        return self._drawn[1].places
+
+    def lay_out(self, layout: Layout, progress: bool) -> None:
+        """Give all points new places, and merge what has changed with them."""
+        with self._turn:
+            self.store.check_writable()
+            with self.current() as engine:
+                check_layout(layout, engine.n_features)
+                arrays, settings, kept = engine.compacted()
+                everything = {**self.store.settings, "engine": settings}
+            fresh = LivingEngine.restore(arrays, settings)
+            places, chosen = mapped(fresh, layout, everything["n_neighbors"], progress)
+            self.store.merge({**arrays, **places}, {**everything, **chosen}, kept)
 
     def move(self, path: str | Path, *, replace: bool) -> None:
         """Copy everything to another folder and go on there; no change can come in between."""

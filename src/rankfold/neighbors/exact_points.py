@@ -109,9 +109,9 @@ class ExactPoints:
         for vector in vectors:
             yield self._row(vector)
 
-    def given(self, slots: IntArray) -> FloatArray:
-        """Return points as they were given; scaled to length one for cosine."""
-        return self.points[slots]
+    def given(self, held: FloatArray) -> FloatArray:
+        """Return points that are held as they were given; scaled to length one for cosine."""
+        return held
 
     def among(self, held: FloatArray, k: int) -> Neighbors:
         """Find the ``k`` nearest of each of some new vectors among themselves."""

@@ -59,10 +59,9 @@ class FaissPoints(FaissEngine):
         assert self._alive is not None  # noqa: S101 - set by `of`
         return self._alive
 
-    def given(self, slots: IntArray) -> FloatArray:
-        """Return points as they were given; scaled to length one for cosine."""
+    def given(self, held: FloatArray) -> FloatArray:
+        """Return points that are held as they were given; scaled to length one for cosine."""
         origin = self._form.origin
-        held: FloatArray = self._points[slots]
         return held if origin is None else held + origin
 
     def among(self, held: FloatArray, k: int) -> Neighbors:

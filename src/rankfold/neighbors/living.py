@@ -147,7 +147,11 @@ class LivingEngine:
 
     def vectors(self, slots: IntArray) -> FloatArray:
         """Return points as they were given; scaled to length one for cosine."""
-        return self._points.given(slots)
+        return self._points.given(self.points[slots])
+
+    def new_vectors(self, change: Change) -> FloatArray:
+        """Return the new points of a change, as `vectors` will once it is made."""
+        return self._points.given(change.added)
 
     def add(self, vectors: FloatArray) -> Change:
         """Add points; their slots follow those that are there."""

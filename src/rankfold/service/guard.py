@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 
 from starlette.datastructures import Headers
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
+from rankfold.service.leaving import answer_unless_gone
 from rankfold.service.problems import Problem
 from rankfold.service.settings import ANY_HOST, Settings
 
@@ -33,7 +34,7 @@ class Guard:
         headers = Headers(scope=scope)
         self._check_host(headers.get("host", ""))
         if not _has_body(headers):
-            await self._app(scope, receive, send)
+            await answer_unless_gone(self._app, scope, b"", receive, send)
             return
         _check_kind(headers.get("content-type", ""))
         self._check_length(headers.get("content-length", "0"))
@@ -42,7 +43,7 @@ class Guard:
         try:
             body = await self._body(receive)
             if body is not None:
-                await self._app(scope, _replayed(body, receive), send)
+                await answer_unless_gone(self._app, scope, body, receive, send)
         finally:
             self._n_bodies -= 1
 
@@ -127,13 +128,3 @@ def _check_kind(content_type: str) -> None:
             "header Content-Type.",
             reason="content_type",
         )
-
-
-def _replayed(body: bytes, receive: Receive) -> Receive:
-    """Return a body that was read as if it arrived in one piece."""
-    parts: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
-
-    async def next_message() -> Message:
-        return parts.pop() if parts else await receive()
-
-    return next_message

@@ -23,6 +23,11 @@ from rankfold.service.records import record_of
 LONGEST = 1000
 """Characters of a message; what was sent is not sent back at length."""
 
+WORDS = {
+    404: "there is nothing at this address; /openapi.json lists what there is.",
+    405: "this address cannot be used with this method; /openapi.json lists what there is.",
+}
+
 log = logging.getLogger("rankfold.service")
 
 
@@ -114,7 +119,8 @@ def problem_of(error: Exception) -> Problem | None:
     if isinstance(error, Problem):
         return error
     if isinstance(error, HTTPException):
-        return Problem(error.status_code, str(error.detail), headers=error.headers)
+        detail = WORDS.get(error.status_code, str(error.detail))
+        return Problem(error.status_code, detail, headers=error.headers)
     if isinstance(error, RequestValidationError):
         errors = field_errors(error)
         first = ": ".join(part for part in errors[0] if part) if errors else "cannot be read"

@@ -1,0 +1,142 @@
+"""``rankfold serve``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from contextlib import ExitStack
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import click
+
+from rankfold.cli.errors import Command, interruptible
+
+PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+LEVELS = ["debug", "info", "warning", "error"]
+
+
+@click.command(cls=Command)
+@click.argument("paths", metavar="[NAME]...", nargs=-1, type=click.Path(path_type=Path))
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65_535),
+    default=8765,
+    show_default=True,
+    help="Port to listen on; 0 picks a free one.",
+)
+@click.option("--browser", is_flag=True, help="Open the page in a browser.")
+@click.option(
+    "--without-key", is_flag=True, help="Let others on the network read, without any key."
+)
+@click.option(
+    "--allow-host",
+    "hosts",
+    metavar="NAME",
+    multiple=True,
+    help="A name, such as example.org, under which the service may be asked for.",
+)
+@click.option(
+    "--cors",
+    "origins",
+    metavar="ORIGIN",
+    multiple=True,
+    help="Pages from elsewhere that may use the API, such as https://example.org.",
+)
+@click.option("--log-level", type=click.Choice(LEVELS), default="info", show_default=True)
+@click.option(
+    "--timeout",
+    type=click.FloatRange(0, 86_400, min_open=True),
+    default=30.0,
+    show_default=True,
+    help="Seconds that a request may take.",
+)
+@click.option(
+    "--body-limit",
+    "body_bytes",
+    type=click.IntRange(1),
+    default=8 * 2**20,
+    show_default=True,
+    help="Bytes that a request may have.",
+)
+def serve(
+    paths: tuple[Path, ...],
+    host: str,
+    port: int,
+    browser: bool,
+    without_key: bool,
+    log_level: str,
+    hosts: tuple[str, ...],
+    **limits: Any,
+) -> None:
+    """Serve indexes: a page to look at them, and an API.
+
+    NAME is the path of an index. Two small examples are always there.
+
+    The API can change indexes if the variable RANKFOLD_API_KEY holds a key of 16 characters or
+    more; every request then needs it. Without a key, indexes are read-only, and the service
+    listens only on this machine.
+    """
+    named = names_of(paths)
+    with (
+        interruptible("Stopped: every change that was answered is on disk."),
+        ExitStack() as stack,
+    ):
+        check_installed()
+        from rankfold.index import Index
+        from rankfold.service import Settings
+        from rankfold.service.listening import bind, reachable, run
+
+        settings = Settings.from_environment(**limits)
+        place = stack.enter_context(bind(host, port))
+        settings = reachable(settings, place, hosts, without_key)
+        writable = settings.api_key is not None
+        indexes = {
+            name: stack.enter_context(Index.open(path, write=writable))
+            for name, path in named.items()
+        }
+        run(indexes, settings, place, log_level, partial(announce, browser))
+
+
+def check_installed() -> None:
+    """Require the packages of the extra before anything is opened."""
+    for package in ("fastapi", "uvicorn", "prometheus_client"):
+        if find_spec(package) is None:
+            from rankfold.check import MissingExtraError
+
+            raise MissingExtraError(package, "serve")
+
+
+def names_of(paths: Iterable[Path]) -> dict[str, Path]:
+    """Return the names under which indexes are served: the last parts of their paths.
+
+    Examples
+    --------
+    >>> list(names_of([Path("data/digits"), Path("faces")]))
+    ['digits', 'faces']
+    """
+    named: dict[str, Path] = {}
+    for path in paths:
+        name = path.resolve().name
+        if not PLAIN.fullmatch(name):
+            raise click.UsageError(
+                f"The index {str(path)!r} would be served as {name!r}, but names are of letters, "
+                "digits, '.', '_' and '-'; rename its folder."
+            )
+        if name in named:
+            raise click.UsageError(
+                f"Both {str(named[name])!r} and {str(path)!r} would be served as {name!r}; rename "
+                "one of the folders."
+            )
+        named[name] = path
+    return named
+
+
+def announce(browser: bool, address: str) -> None:
+    """Say where the page is, and open it if that was asked for."""
+    click.echo(f"The page is at {address} (Ctrl-C ends it).", err=True)
+    if browser:
+        click.launch(address)

@@ -1,0 +1,110 @@
+"""What an index holds, for whoever looks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from rankfold.check import InputError, StorageError
+from rankfold.index.keeper import Keeper
+from rankfold.index.results import as_list
+from rankfold.types import FloatArray
+
+
+class Contents:
+    """Points, their ids, payload and places, in the state that was committed last.
+
+    Parameters
+    ----------
+    keeper : Keeper
+    """
+
+    def __init__(self, keeper: Keeper) -> None:
+        self._keeper = keeper
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """Names of the payload's columns, and of what kind each is."""
+        with self._keeper.current():
+            return self._keeper.store.columns
+
+    @property
+    def layout(self) -> str | None:
+        """How the map was drawn: "graph", "pca" or "plane"; None where none is kept."""
+        with self._keeper.current():
+            return self._keeper.layout
+
+    @property
+    def ids(self) -> list[Any]:
+        """All ids, in the order of arrival."""
+        with self._keeper.current() as engine:
+            return self._keeper.store.ids_of(np.flatnonzero(engine.alive))
+
+    def info(self) -> dict[str, Any]:
+        """Return what there is to know about it."""
+        with self._keeper.current() as engine:
+            store = self._keeper.store
+            settings = store.settings
+            return {
+                "path": str(store.folder),
+                "points": engine.n_alive,
+                "features": engine.n_features,
+                "metric": engine.metric,
+                "n_neighbors": settings["n_neighbors"],
+                "list_width": engine.width,
+                "engine": settings["engine"]["engine"],
+                "columns": store.columns,
+                "layout": self._keeper.layout,
+                "source": settings.get("source", {}),
+                "pending_changes": store.n_pending,
+                "removed_slots": engine.n_points - engine.n_alive,
+                "generation": self._keeper.version.generation,
+            }
+
+    def places(self) -> tuple[list[Any], FloatArray]:
+        """Return all ids, in the order of arrival, and a place in the plane for each: x and y.
+
+        When the map was drawn, its longer side spanned -1 to 1. A point keeps its place for as
+        long as its vector stays. Points that came later lie among their neighbours, or where
+        the projection puts them. An index without a map is projected when it is asked.
+        """
+        with self._keeper.current() as engine:
+            slots = np.flatnonzero(engine.alive)
+            return self._keeper.store.ids_of(slots), self._keeper.places()[slots]
+
+    def vectors(self, ids: Any) -> FloatArray:
+        """Return the vectors of points; scaled to length one for cosine."""
+        with self._keeper.current() as engine:
+            return engine.vectors(self._keeper.store.slots_of(as_list(ids)))
+
+    def payload(self, ids: Any, columns: Sequence[str] | None = None) -> dict[str, list[Any]]:
+        """Return the payload of points, column by column; all columns if none are named."""
+        with self._keeper.current():
+            store = self._keeper.store
+            return store.payload_of(store.slots_of(as_list(ids)), columns)
+
+    def __repr__(self) -> str:
+        try:
+            facts = self.info()
+        except StorageError:
+            return "Index(closed)"
+        return (
+            f"Index({facts['path']!r}, {facts['points']} points x {facts['features']}, "
+            f"{facts['metric']}, {facts['n_neighbors']} neighbours)"
+        )
+
+    def __contains__(self, point: Any) -> bool:
+        try:
+            with self._keeper.current():
+                self._keeper.store.slots_of([point])
+        except StorageError:
+            raise
+        except InputError:
+            return False
+        return True
+
+    def __len__(self) -> int:
+        with self._keeper.current() as engine:
+            return engine.n_alive

@@ -1,0 +1,127 @@
+"""Places that follow from the vectors alone: the plane itself, and principal components."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from rankfold.neighbors import LivingEngine
+from rankfold.types import FloatArray, IntArray
+
+SAMPLE_POINTS, SAMPLE_NUMBERS = 10_000, 2**24
+"""The axes are those of a sample of so many points, and of so many numbers in all of them."""
+
+BLOCK_NUMBERS = 2**22
+
+SMALLEST_EXTENT = 1e-100
+"""Points that differ less than this are all in one place; dividing by it never overflows."""
+
+FARTHEST = 1e6
+"""No place is further out, so that all of them are finite in single precision."""
+
+
+class Projection(NamedTuple):
+    """Where a vector lies, seen from an origin along two axes.
+
+    Parameters
+    ----------
+    origin : array, shape (n_features,)
+    axes : array, shape (n_features, 2)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankfold.neighbors import LivingEngine
+    >>> X = np.array([[0.0, 0.0], [4.0, 0.0], [4.0, 2.0]])
+    >>> projection = Projection.plane(LivingEngine.build(X, "euclidean", width=1))
+    >>> projection.places(X)
+    array([[-1. , -0.5],
+           [ 1. , -0.5],
+           [ 1. ,  0.5]], dtype=float32)
+    """
+
+    origin: FloatArray
+    axes: FloatArray
+
+    @classmethod
+    def plane(cls, engine: LivingEngine) -> Self:
+        """Let points of two features lie where they lie; one feature is the first axis."""
+        return cls(np.zeros(engine.n_features), np.eye(engine.n_features, 2))._fitted(engine)
+
+    @classmethod
+    def pca(cls, engine: LivingEngine) -> Self:
+        """Look along the two directions in which a sample of the points spreads most."""
+        sample = engine.vectors(_sampled(engine)).astype(np.float64)
+        origin = sample.mean(axis=0) if len(sample) else np.zeros(engine.n_features)
+        return cls(origin, _directions(sample - origin))._fitted(engine)
+
+    def places(self, vectors: FloatArray) -> FloatArray:
+        """Return the places of vectors."""
+        seen = (vectors.astype(np.float64) - self.origin) @ self.axes
+        return np.clip(seen, -FARTHEST, FARTHEST).astype(np.float32)
+
+    def of_all(self, engine: LivingEngine) -> FloatArray:
+        """Return the places of all points of an engine, removed ones among them."""
+        places = np.empty((engine.n_points, 2), dtype=np.float32)
+        for rows in _blocks(np.arange(engine.n_points), engine.n_features):
+            places[rows] = self.places(engine.vectors(rows))
+        return places
+
+    def _fitted(self, engine: LivingEngine) -> Self:
+        """Move and scale it so that the longer side of all places spans -1 to 1."""
+        live = np.flatnonzero(engine.alive)
+        if not len(live):
+            return self
+        low, high = np.full(2, np.inf), np.full(2, -np.inf)
+        for rows in _blocks(live, engine.n_features):
+            seen = (engine.vectors(rows).astype(np.float64) - self.origin) @ self.axes
+            low, high = np.minimum(low, seen.min(axis=0)), np.maximum(high, seen.max(axis=0))
+        centre, half = (low + high) / 2, float((high - low).max()) / 2
+        scale = half if half > SMALLEST_EXTENT else 1.0
+        return type(self)(self.origin + self.axes @ centre, self.axes / scale)
+
+
+def framed(places: FloatArray) -> FloatArray:
+    """Move and scale places so that their longer side spans -1 to 1; the shape stays.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> framed(np.array([[0, 0], [8, 2]]))
+    array([[-1.  , -0.25],
+           [ 1.  ,  0.25]], dtype=float32)
+    """
+    wide = places.astype(np.float64)
+    low, high = wide.min(axis=0), wide.max(axis=0)
+    half = float((high - low).max()) / 2
+    moved: FloatArray = (wide - (low + high) / 2) / (half or 1.0)
+    return moved.astype(np.float32)
+
+
+def _directions(centred: FloatArray) -> FloatArray:
+    """Return the two principal directions as columns, the largest entry of each positive."""
+    from sklearn.utils.extmath import randomized_svd
+
+    # Overflow and underflow of squares are out of the question at this scale.
+    largest = np.abs(centred).max(initial=0.0)
+    scaled = centred / largest if largest > SMALLEST_EXTENT else np.zeros_like(centred)
+    if len(scaled) < 2:  # there are two directions, even where nothing spreads
+        scaled = np.pad(scaled, ((0, 2 - len(scaled)), (0, 0)))
+    _, _, found = randomized_svd(scaled, 2, n_iter=7, random_state=0)
+    leading = np.take_along_axis(found, np.abs(found).argmax(axis=1)[:, None], axis=1)
+    axes: FloatArray = (found * np.where(leading < 0, -1.0, 1.0)).T
+    return np.ascontiguousarray(axes)
+
+
+def _sampled(engine: LivingEngine) -> IntArray:
+    live = np.flatnonzero(engine.alive)
+    most = max(2, min(SAMPLE_POINTS, SAMPLE_NUMBERS // engine.n_features))
+    if len(live) <= most:
+        return live
+    return np.sort(np.random.default_rng(0).choice(live, most, replace=False))
+
+
+def _blocks(rows: IntArray, n_features: int) -> list[IntArray]:
+    step = max(1, BLOCK_NUMBERS // max(1, n_features))
+    return [rows[start : start + step] for start in range(0, len(rows), step)]

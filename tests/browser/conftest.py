@@ -1,0 +1,90 @@
+"""A real service and a real browser; needs Chromium, see ``make test-browser``."""
+
+import re
+import shutil
+
+import pytest
+from browser.watching import Watch
+from playwright.sync_api import sync_playwright
+from serving import serving
+
+from rankfold import Index, datasets
+from rankfold.demo import IMAGES
+
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+ARGUMENTS = (
+    "--headless",
+    "--no-sandbox",  # containers have no room for one
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--use-angle=swiftshader",  # WebGL without a graphics card
+    "--enable-unsafe-swiftshader",
+)
+
+
+@pytest.fixture(scope="session")
+def browser():
+    executable = next(filter(None, map(shutil.which, NAMES)), None)
+    assert executable, f"none of {', '.join(NAMES)} is on the PATH; run: make test-browser"
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=executable, args=ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def digits(tmp_path_factory):
+    """The folder of an index of digits."""
+    data = datasets.load("digits")
+    path = tmp_path_factory.mktemp("indexes") / "digits"
+    # TODO: layout="graph"
+    Index.build(data.X, payload={"digit": data.labels}, path=path, source=IMAGES).close()
+    return path
+
+
+@pytest.fixture(scope="session")
+def service(digits):
+    with serving(digits) as service:
+        yield service
+
+
+@pytest.fixture
+def address(service):
+    """Where the page under test is; a file of tests may have another."""
+    return service.address
+
+
+@pytest.fixture
+def viewport():
+    """Width and height; a file of tests may have another."""
+    return (1280, 800)
+
+
+@pytest.fixture
+def context(browser, address, viewport):
+    size = dict(zip(("width", "height"), viewport, strict=True))
+    context = browser.new_context(base_url=address, viewport=size)
+    yield context
+    context.close()
+
+
+@pytest.fixture
+def watch(context, address, request):
+    """What went wrong on the page; at the end of the test nothing may have."""
+    page = context.new_page()
+    watch = Watch(page, address)
+    yield watch
+    folder = request.config.rootpath / "out" / "screenshots"
+    name = re.sub(r"[^\w.-]+", "-", request.node.name).strip("-")
+    page.screenshot(path=folder / f"{name}.png")
+    watch.check()
+
+
+@pytest.fixture
+def page(watch):
+    """A page that is watched."""
+    return watch.page

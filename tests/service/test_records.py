@@ -1,0 +1,159 @@
+"""Headers, request ids, metrics and the log."""
+
+import asyncio
+import json
+import logging
+import subprocess
+import sys
+
+import pytest
+from guarded_service import JSON, asking, guarded
+
+from rankfold.check import StorageError
+from rankfold.service.logs import JsonLines
+from rankfold.service.settings import Settings
+
+ORIGIN = "https://example.org"
+
+
+def answers(app, *requests):
+    async def ask():
+        async with asking(app) as client:
+            return [
+                await client.request(method, path, **options) for method, path, options in requests
+            ]
+
+    return asyncio.run(ask())
+
+
+@pytest.mark.parametrize("path", ["/health", "/nothing", "/fail/bug"])
+def test_every_answer_has_its_headers(path):
+    app, _ = guarded()
+    (response,) = answers(app, ("GET", path, {}))
+    assert response.headers["X-Content-Type-Options"] == "nosniff"
+    assert response.headers["Referrer-Policy"] == "no-referrer"
+    assert response.headers["X-Frame-Options"] == "DENY"
+    policy = response.headers["Content-Security-Policy"]
+    assert "default-src 'self';" in policy
+    assert "unsafe" not in policy
+    assert not [name for name in response.headers if name.startswith("access-control")]
+
+
+def test_other_pages_are_allowed_by_name():
+    app, _ = guarded(Settings(origins=(ORIGIN,)))
+    asked = {
+        "Access-Control-Request-Method": "POST",
+        "Access-Control-Request-Headers": "content-type",
+    }
+    allowed, failed, preflight, foreign = answers(
+        app,
+        ("GET", "/health", {"headers": {"Origin": ORIGIN}}),
+        ("GET", "/fail/bug", {"headers": {"Origin": ORIGIN}}),
+        ("OPTIONS", "/length", {"headers": {"Origin": ORIGIN, **asked}}),
+        ("OPTIONS", "/length", {"headers": {"Origin": "https://example.com", **asked}}),
+    )
+    assert allowed.headers["Access-Control-Allow-Origin"] == ORIGIN
+    assert failed.status_code == 500
+    assert failed.headers["Access-Control-Allow-Origin"] == ORIGIN
+    assert preflight.status_code == 200
+    assert foreign.status_code == 400
+    assert "Access-Control-Allow-Origin" not in foreign.headers
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"), [("abc-1.2_Z", True), ("a" * 65, False), ('a"b', False), ("a b", False)]
+)
+def test_a_plain_request_id_is_kept(given, kept):
+    app, _ = guarded()
+    first, second = answers(app, *[("GET", "/health", {"headers": {"X-Request-ID": given}})] * 2)
+    assert (first.headers["X-Request-ID"] == given) == kept
+    assert (first.headers["X-Request-ID"] == second.headers["X-Request-ID"]) == kept
+
+
+class Unreadable:
+    def __len__(self):
+        raise StorageError("gone")
+
+
+def test_metrics_count_by_route_and_never_by_path():
+    points = [1, 2, 3]
+    app, work = guarded(indexes={"three": points, "gone": Unreadable()})
+    work.let_go.set()
+    app.state.metrics.ranked("ran", certified=True)
+    app.state.metrics.ranked("ran", certified=False)
+    points.append(4)
+    *_, response = answers(
+        app,
+        ("GET", "/fail/bug", {}),
+        ("GET", "/fail/input", {}),
+        ("GET", "/nothing/one", {}),
+        ("GET", "/nothing/two", {}),
+        ("BREW", "/nothing/two", {}),
+        ("POST", "/length", {"content": "x"}),
+        ("GET", "/metrics", {}),
+    )
+    assert response.headers["Content-Type"].startswith("text/plain")
+    lines = set(response.text.splitlines())
+    for line in (
+        'rankfold_requests_total{method="GET",route="/fail/{kind}",status="500"} 1.0',
+        'rankfold_requests_total{method="GET",route="/fail/{kind}",status="422"} 1.0',
+        'rankfold_requests_total{method="GET",route="unmatched",status="404"} 2.0',
+        'rankfold_requests_total{method="other",route="unmatched",status="404"} 1.0',
+        'rankfold_request_seconds_count{method="GET",route="/fail/{kind}"} 2.0',
+        'rankfold_rejected_total{reason="content_type"} 1.0',
+        'rankfold_queries_total{method="ran"} 2.0',
+        'rankfold_certified_total{method="ran"} 1.0',
+        'rankfold_points{index="three"} 4.0',
+    ):
+        assert line in lines
+    assert "/nothing" not in response.text
+    assert 'index="gone"' not in response.text
+
+
+def test_the_log_tells_of_requests_and_nothing_of_their_content(caplog):
+    caplog.set_level("INFO", logger="rankfold.service")
+    app, _ = guarded()
+    body = json.dumps({"items": [{"name": "secret-1", "top": 1}]})
+    headers = {**JSON, "Authorization": "Bearer secret-2"}
+    (response,) = answers(
+        app, ("POST", "/items?limit=3&other=secret-3", {"content": body, "headers": headers})
+    )
+    (record,) = [record for record in caplog.records if record.name == "rankfold.service"]
+    line = JsonLines().format(record)
+    assert "secret" not in line
+    facts = json.loads(line)
+    assert facts["request_id"] == response.headers["X-Request-ID"]
+    assert facts["milliseconds"] >= 0
+    told = [facts[name] for name in ("level", "event", "method", "route", "status")]
+    assert told == ["info", "request", "POST", "/items", 200]
+
+
+def test_tracebacks_are_a_field():
+    try:
+        _ = 1 / 0
+    except ZeroDivisionError:
+        line = JsonLines().format(
+            logging.LogRecord("a", logging.ERROR, "", 0, "%s", ("error",), sys.exc_info())
+        )
+    assert "\n" not in line
+    assert json.loads(line)["traceback"].endswith("ZeroDivisionError: division by zero")
+
+
+def test_everything_is_written_as_json_on_standard_error():
+    # In a process of its own, since logging belongs to the whole process.
+    code = """
+import logging, warnings
+from rankfold.service.logs import write_logs
+write_logs("info")
+logging.getLogger("uvicorn.error").info("from %s", "uvicorn")
+logging.getLogger("rankfold.service").debug("too low")
+logging.getLogger("rankfold.service").info("request", extra={"status": 200})
+warnings.warn("take care")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == ""
+    lines = [json.loads(line) for line in done.stderr.splitlines()]
+    assert [line["event"].split("\n")[0] for line in lines][:2] == ["from uvicorn", "request"]
+    assert lines[1]["status"] == 200
+    assert "take care" in lines[2]["event"]
+    assert len(lines) == 3

@@ -67,7 +67,7 @@ export function showCard({ id, plain, shape, depth, filtered, reason, failed, pi
   const right = make("div", { "data-testid": "why-path" });
   if (failed) right.append(make("p", { class: "error" }, failed));
   else if (!reason) right.append(make("p", {}, make("small", {}, "Looking for the path …")));
-  else right.append(...pathParts(reason, picture), full(reason, filtered));
+  else right.append(make("p", {}, pathWords(reason)), ...(reason.path ? [chain(reason.path.steps, picture)] : []), full(reason, filtered));
   const open = byId("why").querySelector("details")?.open;
   byId("why").replaceChildren(left, right);
   byId("why").dataset.about = JSON.stringify(id);
@@ -79,18 +79,13 @@ function place(rank, depth, how) {
   return make("span", {}, make("b", {}, rank === undefined ? `>${depth}` : rank.toLocaleString("en-GB")), make("small", {}, ` ${how}`));
 }
 
-/** @param {Reason} reason @param {(id: Id) => string|null} picture */
-function pathParts(reason, picture) {
-  const { path } = reason;
-  if (!path) {
-    const gaveUp = `No path was found within ${counted(reason.n_visited, "point")}.`;
-    return [make("p", {}, WITHOUT_PATH[reason.path_state] ?? gaveUp)];
-  }
+/** What there is to say about the path. @param {Reason} reason */
+export function pathWords({ path, path_state: state, n_visited: visited }) {
+  if (!path) return WITHOUT_PATH[state] ?? `No path was found within ${counted(visited, "point")}.`;
   let share = "It is one of very many; all of them add up.";
   if (path.share === null) share = "It illustrates the score, which is no sum over paths.";
   else if (path.share >= 0.001) share = `It alone brings ${percent(path.share)} of the score; all paths add up.`;
-  const words = `The strongest path has ${counted(path.steps.length, "step")} from neighbour to neighbour. ${share}`;
-  return [make("p", {}, words), chain(path.steps, picture)];
+  return `The strongest path has ${counted(path.steps.length, "step")} from neighbour to neighbour. ${share}`;
 }
 
 /** @param {{start: Id|null, end: Id, weight: number}[]} steps @param {(id: Id) => string|null} picture */

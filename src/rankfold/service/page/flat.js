@@ -1,5 +1,6 @@
 /** Points drawn on a plain canvas, where there is no WebGL2. */
 
+import { faintness } from "./gl.js";
 import { mixed } from "./painting.js";
 
 export class FlatPoints {
@@ -34,13 +35,14 @@ export class FlatPoints {
     if (!xy || !paint) return;
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     const colours = mixed(paint, time);
+    const faint = faintness(paint.order.length);
     const round = paint.order.length <= 20000;
     for (const row of paint.order) {
       const [px, py] = view.toPixel(xy[2 * row], xy[2 * row + 1]);
       if (px < -size || py < -size || px > view.width + size || py > view.height + size) continue;
       const strength = colours[4 * row + 3] / 255;
       const radius = 0.5 * size * (0.8 + 0.2 * strength);
-      context.fillStyle = `rgb(${colours[4 * row]} ${colours[4 * row + 1]} ${colours[4 * row + 2]} / ${0.62 + 0.38 * strength})`;
+      context.fillStyle = `rgb(${colours[4 * row]} ${colours[4 * row + 1]} ${colours[4 * row + 2]} / ${faint + (1 - faint) * strength})`;
       if (round) {
         context.beginPath();
         context.arc(px, py, radius, 0, 2 * Math.PI);

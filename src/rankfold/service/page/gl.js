@@ -3,26 +3,32 @@
 /** Share of the animation over which points begin, the first ranks first. */
 export const SPREAD = 0.72;
 
+/** Opacity of a point without a rank: many lie over each other. @param {number} count */
+export function faintness(count) {
+  return Math.min(0.62, Math.max(0.16, 24 / Math.sqrt(count || 1)));
+}
+
 const VERTEX = `#version 300 es
 in vec2 place; in vec4 before; in vec4 after; in float delay;
-uniform vec2 centre; uniform vec2 scale; uniform float size; uniform float time;
-out vec4 colour; out float diameter;
+uniform vec2 centre; uniform vec2 scale; uniform float size; uniform float time; uniform float faint;
+out vec4 colour; out float diameter; out float strength;
 void main() {
   float part = smoothstep(delay * ${SPREAD}, delay * ${SPREAD} + ${(1 - SPREAD).toFixed(2)}, time);
   colour = mix(before, after, part);
   float swell = 1.0 + 0.7 * step(0.001, part) * (1.0 - part) * step(0.0001, delay);
   diameter = size * mix(0.8, 1.0, colour.a) * swell;
+  strength = mix(faint, 1.0, colour.a);
   gl_PointSize = diameter + 2.0;
   gl_Position = vec4((place - centre) * scale, 0.0, 1.0);
 }`;
 
 const FRAGMENT = `#version 300 es
 precision mediump float;
-in vec4 colour; in float diameter; out vec4 pixel;
+in vec4 colour; in float diameter; in float strength; out vec4 pixel;
 void main() {
   float away = length(gl_PointCoord - 0.5) * (diameter + 2.0);
   float cover = clamp(0.5 * diameter - away + 0.5, 0.0, 1.0);
-  float opacity = cover * mix(0.62, 1.0, colour.a);
+  float opacity = cover * strength;
   pixel = vec4(colour.rgb * opacity, opacity);
 }`;
 
@@ -68,7 +74,7 @@ export class GlPoints {
     gl.linkProgram(program);
     gl.useProgram(program);
     this.uniform = Object.fromEntries(
-      ["centre", "scale", "size", "time"].map((name) => [name, gl.getUniformLocation(program, name)]));
+      ["centre", "scale", "size", "time", "faint"].map((name) => [name, gl.getUniformLocation(program, name)]));
     gl.bindVertexArray(gl.createVertexArray());
     this.buffers = Object.fromEntries(["place", "before", "after", "delay"].map((name) => {
       const buffer = gl.createBuffer(), at = gl.getAttribLocation(program, name);
@@ -119,6 +125,7 @@ export class GlPoints {
     gl.uniform2f(uniform.scale, (2 * view.scale) / view.width, (2 * view.scale) / view.height);
     gl.uniform1f(uniform.size, size * ratio);
     gl.uniform1f(uniform.time, time);
+    gl.uniform1f(uniform.faint, faintness(this.count));
     gl.drawElements(gl.POINTS, this.count, gl.UNSIGNED_INT, 0);
   }
 }

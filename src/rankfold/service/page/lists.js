@@ -42,7 +42,12 @@ function fill(list, ids, shown, actions, shape) {
   const rows = ids.map((id, place) => item(id, place + 1, shown, actions, shape));
   if (!rows.length) rows.push(make("li", { class: "none" }, "No point meets the filter."));
   list.replaceChildren(...rows);
-  list.querySelector(".pick")?.setAttribute("tabindex", "0");
+  reachable(list.querySelector(".result"), true);
+}
+
+/** One result of a list is reached by Tab; arrow keys choose which. @param {Element|null} row @param {boolean} now */
+function reachable(row, now) {
+  for (const button of row?.querySelectorAll("button") ?? []) button.setAttribute("tabindex", now ? "0" : "-1");
 }
 
 /** @param {Id} id @param {number} rank @param {Shown} shown @param {Actions} actions @param {boolean} shape */
@@ -58,7 +63,7 @@ function item(id, rank, shown, actions, shape) {
     : counterpart(rank, shown.shape.ranks.get(id), shown.shape.scores.get(id), shown.depth);
   const says = value === undefined ? "" : `, ${shown.column} ${value}${other ? ", unlike the query" : ""}`;
   const pick = make("button", {
-    type: "button", class: "pick", tabindex: -1, title: `${scoreWords} ${score}; ${moved.words}`,
+    type: "button", class: "pick", tabindex: -1, title: `${id}: ${scoreWords} ${score}; ${moved.words}`,
     "aria-label": `Rank ${rank}, id ${id}${says}, ${scoreWords} ${score}, ${moved.words}`,
   },
   shown.pictures && point?.image ? make("img", { src: point.image, alt: "", loading: "lazy" }) : null,
@@ -134,7 +139,7 @@ export function listKeys(list, actions) {
     if (event.key in steps) {
       event.preventDefault();
       const next = rows[Math.max(0, Math.min(rows.length - 1, at + steps[event.key]))];
-      for (const one of rows) one.querySelector(".pick")?.setAttribute("tabindex", one === next ? "0" : "-1");
+      for (const one of rows) reachable(one, one === next);
       /** @type {HTMLElement} */ (next.querySelector(".pick")).focus();
     } else if (list.id === "list-shape" && (event.key === "r" || event.key === "w")) {
       event.preventDefault();

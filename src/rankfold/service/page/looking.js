@@ -2,7 +2,8 @@
 
 import * as api from "./api.js";
 import { shapeQuery } from "./asking.js";
-import { showCard, showHint, showOwn } from "./card.js";
+import { pathWords, showCard, showHint, showOwn } from "./card.js";
+import { announce } from "./elements.js";
 import { showLooked } from "./lists.js";
 
 /** @typedef {import("./moves.js").Id} Id */
@@ -104,6 +105,7 @@ export class Looking {
       if (mine.signal.aborted || this.id !== id || this.context !== context) return;
       this.reasons.set(id, reason);
       this.show(reason, null);
+      if (document.activeElement?.closest(".result")) announce(pathWords(reason));
     } catch (error) {
       if (mine.signal.aborted) return;
       this.show(null, this.onError(error));

@@ -14,7 +14,6 @@ import { title } from "./moves.js";
 import { clearFieldErrors, hideNotice, showBusy, showFieldErrors, showNotice } from "./notice.js";
 import { middle, nearest, readPlaces } from "./places.js";
 import { AnswerView } from "./shown.js";
-import { showLead } from "./words.js";
 
 /** @typedef {import("./link.js").Asked} Asked */
 /** @typedef {import("./moves.js").Id} Id */
@@ -33,6 +32,7 @@ export class Page {
     /** @type {Asked[]} queries to go back to */
     this.past = [];
     this.turns = new Turns();
+    this.linking = 0;
     this.maps = new Maps({ plain: byId("map-plain"), shape: byId("map-shape") },
       (row, place, more) => this.pick(row, place, more),
       (row) => this.looking.look(row === null ? null : /** @type {any} */ (this.maps.places).ids[row]),
@@ -62,6 +62,7 @@ export class Page {
   }
 
   async followLink() {
+    clearTimeout(this.linking);
     const asked = readLink(location.hash);
     if (!asked.vectors.length && Array.isArray(history.state?.vectors)) asked.vectors = history.state.vectors;
     const known = this.indexes.some((one) => one.name === asked.index);
@@ -85,8 +86,9 @@ export class Page {
     const other = this.info?.name !== info.name;
     this.asked = asked;
     if (!other) {
-      await this.view.judge(info, asked);
-      this.ask(asked, { history: "none", flow: true });
+      const whole = asked.ids.length + asked.vectors.length ? asked : this.firstLook(asked);
+      await this.judge(whole);
+      this.ask(whole, { history: "none", flow: true });
       return;
     }
     state("loading");
@@ -102,7 +104,6 @@ export class Page {
         this.view.begin(info, column, found.values);
         this.maps.setPlaces(readPlaces(found));
         this.view.clear();
-        showLead(info, asked.method);
       } catch (error) {
         if (!signal.aborted) this.fail(error, () => this.open(asked));
       }
@@ -110,12 +111,25 @@ export class Page {
     if (this.info !== info || this.asked !== asked) return;
     setColumns(info, this.view.column);
     setControls(asked, info);
+    byId("layout").inert = !info.points;
     if (!info.points) {
       state("ready");
-      byId("lead").textContent = `${info.name} has no points yet.`;
+      byId("lead").textContent = `${info.name} has no points yet. They appear here once some are added.`;
       return;
     }
     this.ask(asked.ids.length + asked.vectors.length ? asked : this.firstLook(asked), { history: "replace", flow: true });
+  }
+
+  /** Judge by the column that is asked for. @param {Asked} asked */
+  async judge(asked) {
+    const { info } = this;
+    if (!info) return;
+    try {
+      await this.view.judge(info, asked);
+      setColumns(info, this.view.column);
+    } catch (error) {
+      this.fail(error, () => this.judge(asked));
+    }
   }
 
   /** @param {Asked} asked @returns {Asked} */
@@ -164,7 +178,10 @@ export class Page {
     if (how.history === "push" && this.view.context) this.past.push(this.view.context.asked);
     this.asked = asked;
     setControls(asked, info);
-    if (how.history !== "none") this.keepLink(how.history);
+    clearTimeout(this.linking);
+    // Browsers refuse addresses that change too often.
+    if (how.live) this.linking = window.setTimeout(() => this.keepLink("replace"), 300);
+    else if (how.history !== "none") this.keepLink(how.history);
     return this.turns.take(async (signal) => {
       try {
         const answers = await api.query(info.name, batch(asked, info), signal);
@@ -195,7 +212,8 @@ export class Page {
       onclick: () => { if (this.asked.index !== one.name) this.change(one.name); },
     }, title(one.name, one.example))));
     byId("tabs").querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
-    document.title = `${title(name, true)} – rankfold`;
+    const shown = this.indexes.find((one) => one.name === name);
+    document.title = `${title(name, shown?.example ?? false)} – rankfold`;
   }
 
   /** @param {string} name */
@@ -228,8 +246,11 @@ export class Page {
 
   /** Say what went wrong, and offer to try again. @param {unknown} error @param {() => void} again */
   fail(error, again) {
-    if (!(error instanceof api.ApiError)) throw error;
     state("error");
+    if (!(error instanceof api.ApiError)) {
+      showNotice("Something went wrong on this page.", { label: "Load it again", act: () => location.reload() });
+      throw error;
+    }
     clearFieldErrors();
     this.again = again;
     if (error.status === 401) {

@@ -8,7 +8,7 @@ import { listKeys, showLists, showMarks } from "./lists.js";
 import { ranked } from "./moves.js";
 import { byColumn, byRank } from "./painting.js";
 import { theme } from "./theme.js";
-import { showCertificate, showLead, showLegend, showSharing } from "./words.js";
+import { clearCertificate, showCertificate, showLead, showLegend, showSharing } from "./words.js";
 
 /** @typedef {import("./moves.js").Id} Id */
 /** @typedef {import("./api.js").Info} Info */
@@ -59,6 +59,7 @@ export class AnswerView {
     for (const id of ["list-plain", "list-shape", "examples", "caption-plain", "caption-shape", "judged-plain", "judged-shape"]) {
       byId(id).replaceChildren();
     }
+    clearCertificate();
     this.paint(false);
     this.showMarked();
     this.page.looking.follow(null);
@@ -102,7 +103,6 @@ export class AnswerView {
     this.showLists();
     this.showMarked();
     this.page.showExamples();
-    showLead(info, asked.method);
     showCertificate(answers[1]);
     this.page.looking.follow(context);
     announce(`${listed.length ? `First by shape: ${listed.slice(0, 3).join(", ")}.` : "No results."} ${byId("judged-shape").textContent}`);
@@ -120,8 +120,9 @@ export class AnswerView {
   paint(flow) {
     const { page: { maps, info, asked }, context, values } = this;
     if (!maps.places || !info) return;
-    const depth = depthOf(info), now = theme();
-    if (asked.colouring === "column" && values) {
+    const depth = depthOf(info), now = theme(), byKind = asked.colouring === "column" && values !== null;
+    showLead(info, asked.method, byKind ? this.column : null);
+    if (byKind) {
       const target = byColumn(maps.places, values, now);
       maps.recolour("plain", target, false);
       maps.recolour("shape", target, false);

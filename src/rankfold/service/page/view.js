@@ -87,7 +87,7 @@ export class View {
   /** Diameter of a point in pixels. @param {number} count of points */
   pointSize(count) {
     const room = Math.sqrt((this.width * this.height) / Math.max(1, count));
-    const base = Math.min(9, Math.max(2.2, 0.42 * room));
+    const base = Math.min(9, Math.max(2.8, 0.42 * room));
     return Math.min(16, base * this.zoom ** 0.45);
   }
 }

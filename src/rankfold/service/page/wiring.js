@@ -1,6 +1,6 @@
 /** Buttons, keys and fields of the page. */
 
-import { makeSliders, setColumns, setControls, showReset, usual } from "./controls.js";
+import { makeSliders, setControls, showReset, usual } from "./controls.js";
 import { makeDialogs, openVector } from "./dialogs.js";
 import { listenForFiles, vectorsOf } from "./dropping.js";
 import { byId } from "./elements.js";
@@ -33,6 +33,12 @@ export function makeControls(page) {
     info: () => page.info,
   });
   listenForFiles((file) => drop(page, file));
+  window.addEventListener("paste", (event) => {
+    const target = /** @type {Element} */ (event.target), text = event.clipboardData?.getData("text");
+    if (!text || target.closest?.("input, textarea, dialog")) return;
+    byId("vector-text").value = text;
+    openVector(page.info);
+  });
   makeFields(page);
   makeKeys(page);
 }
@@ -70,17 +76,10 @@ function makeFields(page) {
     page.ask({ ...page.asked, method: byId("method").value }, { history: "replace", flow: false });
   });
   byId("judge").addEventListener("change", async () => {
-    const { info } = page, judge = byId("judge").value;
-    if (!info) return;
+    const judge = byId("judge").value;
     const asked = { ...page.asked, judge, colouring: judge ? page.asked.colouring : /** @type {const} */ ("rank") };
-    try {
-      await page.view.judge(info, asked);
-    } catch (error) {
-      page.fail(error, () => byId("judge").dispatchEvent(new Event("change")));
-      return;
-    }
     page.asked = asked;
-    setColumns(info, page.view.column);
+    await page.judge(asked);
     redress(page);
   });
   byId("colouring").addEventListener("change", () => {

@@ -9,15 +9,20 @@ import { counted, sharing, short } from "./moves.js";
 /** @typedef {import("./moves.js").Ranked} Ranked */
 /** @typedef {import("./moves.js").Id} Id */
 
-/** @param {Info} info @param {string} method */
-export function showLead(info, method) {
-  const points = `Both maps show the same ${counted(info.points, "point")}, coloured by rank from the point you chose. `;
+/** @param {Info} info @param {string} method @param {string|null} column by which maps are coloured; null: by rank */
+export function showLead(info, method, column) {
+  const how = column ? `coloured by ${column}` : "coloured by rank from the point you chose";
+  const points = `Both maps show the same ${counted(info.points, "point")}, ${how}. `;
   const [left, right] = info.example
     ? [" straight-line distance jumps the gap. ", " RAN follows the curve."]
-    : [" straight-line distance. ", ` ${name(method)} follows the shape of the data, from neighbour to neighbour.`];
-  byId("lead").replaceChildren(points, make("b", {}, "Left:"), left, make("b", {}, "Right:"), right);
+    : [" straight-line distance. ", ` ${name(method)} follows the shape of the data.`];
+  byId("lead").replaceChildren(points, side("Left:", "Above:"), left, side("Right:", "Below:"), right);
   byId("shape-title").textContent = `Shape (${name(method)})`;
 }
+
+/** Where a map is: beside the other, or on a narrow screen above or below it. */
+const side = (/** @type {string} */ wide, /** @type {string} */ narrow) =>
+  make("b", {}, make("span", { class: "wide" }, wide), make("span", { class: "narrow" }, narrow));
 
 /** @param {string} method */
 const name = (method) => (method === "ran" ? "RAN" : method);
@@ -38,7 +43,9 @@ export function showSharing(element, column, values, wanted, first, brief) {
   }
   const { same, of } = sharing(values, wanted, first);
   const what = wanted.length === 1 ? `${column} ${wanted[0]}` : `a ${column}`;
-  const numbers = brief ? [make("b", {}, String(same)), ` of the first ${of} share ${what}`] : [make("b", {}, `${same} of ${of}`), ` share ${what} with the query`];
+  const numbers = brief
+    ? [make("b", {}, same.toLocaleString("en-GB")), ` of the first ${of.toLocaleString("en-GB")} share ${what}`]
+    : [make("b", {}, `${same} of ${of}`), ` share ${what} with the query`];
   element.replaceChildren(...numbers);
 }
 
@@ -77,6 +84,11 @@ function signs() {
   return [make("span", {}, make("i", { class: "target" }), "query"), make("span", {}, make("i", { class: "ring" }), "listed below")];
 }
 
+export function clearCertificate() {
+  byId("certificate").textContent = "";
+  byId("collapsed").hidden = true;
+}
+
 /** @param {{method: string, certified: boolean, converged: boolean, bound: number, alternations: number|null, collapsed: boolean}} answer */
 export function showCertificate(answer) {
   const parts = [];
@@ -84,7 +96,7 @@ export function showCertificate(answer) {
   if (Number.isFinite(answer.bound)) parts.push(answer.bound ? `error at most ${short(answer.bound)}` : "exact");
   if (answer.alternations != null) parts.push(counted(answer.alternations, "alternation"));
   if (!answer.converged) parts.push("not converged");
-  const words = parts.map((part) => part.replaceAll(" ", "\u00a0")).join(" · ");
+  const words = parts.map((part) => part.replaceAll(" ", "\u00a0")).join("\u00a0· ");
   byId("certificate").textContent = words.charAt(0).toUpperCase() + words.slice(1);
   byId("certificate").title = answer.certified ? "It is proven that no other point scores higher than these." : "";
   byId("collapsed").hidden = !answer.collapsed;

@@ -225,8 +225,9 @@ def main():
         "",
         f"MNIST, {N_POINTS:,} x 784, {arguments.seconds} s for every row. HNSW has {LINKS} links "
         f"and looks at {BREADTH} points; it finds {share_found(files):.1%} of the nearest. With "
-        f"tol {TOL}, RAN finds {kept[10]:.1%} of its proven best 10 and {kept[100]:.1%} of its best "
-        f"100 ({FEW} queries). " + versions("rankfold", "fastapi", "uvicorn", "faiss-cpu"),
+        f"tol {TOL}, RAN finds {kept[10]:.1%} of its proven best 10 and {kept[100]:.1%} of its "
+        f"proven best 100 ({FEW} queries). "
+        + versions("rankfold", "fastapi", "uvicorn", "faiss-cpu"),
     ]
     alt = "Queries a second and the 99th percentile of latency by the number of connections."
     publish("service", "the service under load", intro, {"Load": rows}, judge(rows),

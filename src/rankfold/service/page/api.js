@@ -99,3 +99,9 @@ export const explain = (name, asked, id, signal) => call(of(name, "explain"), { 
 /** @param {string} name @param {Id[]} ids @param {boolean} images @param {AbortSignal} [signal] */
 export const points = async (name, ids, images, signal) =>
   (await call(of(name, "points"), { ids, columns: null, vectors: false, images }, signal)).points;
+
+/** @param {string} name @param {Id[]} ids @param {AbortSignal} [signal] @returns {Promise<Map<Id, number[]>>} */
+export const vectors = async (name, ids, signal) => {
+  const found = await call(of(name, "points"), { ids, columns: [], vectors: true, images: false }, signal);
+  return new Map(found.points.map((/** @type {{id: Id, vector: number[]}} */ one) => [one.id, one.vector]));
+};

@@ -4,22 +4,20 @@ import * as api from "./api.js";
 import { Turns, batch } from "./asking.js";
 import { makeControls } from "./wiring.js";
 import { setColumns, setControls } from "./controls.js";
-import { openKey } from "./dialogs.js";
-import { announce, byId, make } from "./elements.js";
+import { byId, make } from "./elements.js";
 import { showExamples, without } from "./examples.js";
+import { showFailure, wrong } from "./failing.js";
 import { nothing, readLink, writeLink } from "./link.js";
 import { Looking } from "./looking.js";
 import { Maps } from "./maps.js";
 import { title } from "./moves.js";
-import { clearFieldErrors, hideNotice, showBusy, showFieldErrors, showNotice } from "./notice.js";
-import { middle, nearest, readPlaces } from "./places.js";
+import { clearFieldErrors, hideNotice, showNotice } from "./notice.js";
+import { middle, readPlaces } from "./places.js";
+import { firstLook, readPlane, toPlace, toVector } from "./plane.js";
 import { AnswerView } from "./shown.js";
 
 /** @typedef {import("./link.js").Asked} Asked */
 /** @typedef {import("./moves.js").Id} Id */
-
-/** Where a first look says most: the inner tip of a moon, the middle ring. @type {Record<string, [number, number]>} */
-const FIRST_LOOK = { "two-moons": [0.98, 0.1], "three-rings": [0, 2] };
 
 export class Page {
   constructor() {
@@ -29,6 +27,8 @@ export class Page {
     this.indexes = [];
     /** @type {api.Info|null} */
     this.info = null;
+    /** @type {import("./plane.js").Plane|null} */
+    this.plane = null;
     /** @type {Asked[]} queries to go back to */
     this.past = [];
     this.turns = new Turns();
@@ -39,7 +39,7 @@ export class Page {
       (zoomed) => { byId("fit").hidden = !zoomed; });
     this.view = new AnswerView(this);
     this.looking = new Looking(this.maps, (ids, signal) => this.view.fetchPoints(ids, signal),
-      (id) => this.view.picture(id), (error) => this.wrong(error));
+      (id) => this.view.picture(id), wrong);
   }
 
   async start() {
@@ -86,7 +86,7 @@ export class Page {
     const other = this.info?.name !== info.name;
     this.asked = asked;
     if (!other) {
-      const whole = asked.ids.length + asked.vectors.length ? asked : this.firstLook(asked);
+      const whole = this.begun(asked);
       await this.judge(whole);
       this.ask(whole, { history: "none", flow: true });
       return;
@@ -99,10 +99,12 @@ export class Page {
       try {
         const column = this.view.columnOf(info, asked);
         const found = await api.map(info.name, column, signal);
+        const places = readPlaces(found);
+        const plane = info.layout === "plane" ? await readPlane(info.name, places, signal) : null;
         if (signal.aborted) return;
-        this.info = info;
+        Object.assign(this, { info, plane });
         this.view.begin(info, column, found.values);
-        this.maps.setPlaces(readPlaces(found));
+        this.maps.setPlaces(places);
         this.view.clear();
       } catch (error) {
         if (!signal.aborted) this.fail(error, () => this.open(asked));
@@ -117,7 +119,7 @@ export class Page {
       byId("lead").textContent = `${info.name} has no points yet. They appear here once some are added.`;
       return;
     }
-    this.ask(asked.ids.length + asked.vectors.length ? asked : this.firstLook(asked), { history: "replace", flow: true });
+    this.ask(this.begun(asked), { history: "replace", flow: true });
   }
 
   /** Judge by the column that is asked for. @param {Asked} asked */
@@ -132,19 +134,18 @@ export class Page {
     }
   }
 
-  /** @param {Asked} asked @returns {Asked} */
-  firstLook(asked) {
-    const places = this.maps.places, at = FIRST_LOOK[asked.index ?? ""];
-    if (!places) return asked;
-    const row = (at && nearest(places, at[0], at[1], 1)) ?? 0;
-    return { ...asked, ids: [places.ids[row]] };
+  /** What is asked, or something to begin with. @param {Asked} asked @returns {Asked} */
+  begun(asked) {
+    const { places } = this.maps;
+    if (asked.ids.length + asked.vectors.length || !places) return asked;
+    return { ...asked, ids: [firstLook(asked.index ?? "", places, this.plane)] };
   }
 
   /** @param {number|null} row @param {[number, number]} place @param {boolean} more */
   pick(row, place, more) {
     if (!this.info?.points) return;
     if (row !== null && this.maps.places) this.askWith(this.maps.places.ids[row], more);
-    else if (this.info.layout === "plane") this.askVectors([[...place]], more);
+    else if (this.plane) this.askVectors([toVector(this.plane, place)], more);
   }
 
   /** @param {Id} id @param {boolean} more as another example */
@@ -175,7 +176,8 @@ export class Page {
   ask(asked, how) {
     const { info } = this;
     if (!info || !info.points) return;
-    if (how.history === "push" && this.view.context) this.past.push(this.view.context.asked);
+    const before = this.view.context?.asked;
+    if (how.history === "push" && before && this.past.at(-1) !== before) this.past.push(before);
     this.asked = asked;
     setControls(asked, info);
     clearTimeout(this.linking);
@@ -231,36 +233,15 @@ export class Page {
   vectorPlace(asked, near) {
     if (!asked.vectors.length || !this.maps.places) return null;
     const [last] = asked.vectors.slice(-1);
-    if (this.info?.layout === "plane" && last.length === 2) return [last[0], last[1]];
+    if (this.plane) return toPlace(this.plane, last);
     return middle(this.maps.places, near.slice(0, 3));
-  }
-
-  /** Say what went wrong, in one sentence. @param {unknown} error */
-  wrong(error) {
-    if (error instanceof api.ApiError) {
-      if (error.status === 401) openKey();
-      return error.errors[0]?.message ?? error.message;
-    }
-    throw error;
   }
 
   /** Say what went wrong, and offer to try again. @param {unknown} error @param {() => void} again */
   fail(error, again) {
     state("error");
-    if (!(error instanceof api.ApiError)) {
-      showNotice("Something went wrong on this page.", { label: "Load it again", act: () => location.reload() });
-      throw error;
-    }
-    clearFieldErrors();
     this.again = again;
-    if (error.status === 401) {
-      openKey();
-      showNotice("This server asks for an API key.", { label: "Enter key", act: openKey });
-    } else if (error.status === 503) showBusy(error.retryAfter ?? 2, again);
-    else if (error.status === 0) showNotice(`${error.message} What you see stays.`, { label: "Try again", act: again });
-    else if (showFieldErrors(error)) announce(error.errors[0].message);
-    else if (error.status === 404 || error.status === 422) byId("query-error").textContent = error.message;
-    else showNotice(error.message, { label: "Try again", act: again });
+    showFailure(error, again);
   }
 }
 

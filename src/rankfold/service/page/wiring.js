@@ -67,11 +67,14 @@ function makeFields(page) {
   });
   byId("filter-form").addEventListener("submit", (/** @type {Event} */ event) => {
     event.preventDefault();
-    page.ask({ ...page.asked, where: byId("where").value }, { history: "replace", flow: false });
+    filter();
   });
-  byId("where").addEventListener("change", () => {
-    if (byId("where").value !== page.asked.where) byId("filter-form").requestSubmit();
-  });
+  // Enter brings both events; the filter is asked for once.
+  const filter = () => {
+    const where = byId("where").value;
+    if (where !== page.asked.where) page.ask({ ...page.asked, where }, { history: "replace", flow: false });
+  };
+  byId("where").addEventListener("change", filter);
   byId("method").addEventListener("change", () => {
     page.ask({ ...page.asked, method: byId("method").value }, { history: "replace", flow: false });
   });

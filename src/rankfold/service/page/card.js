@@ -48,13 +48,14 @@ export function showOwn(id, words) {
  * @param {Id} about.id
  * @param {number|undefined} about.plain place by plain distance
  * @param {number|undefined} about.shape place by shape
+ * @param {boolean} about.reached whether the query reaches it along the shape
  * @param {number} about.depth
  * @param {boolean} about.filtered
  * @param {Reason|null} about.reason
  * @param {string|null} about.failed
  * @param {(id: Id) => string|null} about.picture
  */
-export function showCard({ id, plain, shape, depth, filtered, reason, failed, picture }) {
+export function showCard({ id, plain, shape, reached, depth, filtered, reason, failed, picture }) {
   const byDistance = reason && !filtered ? reason.distance_rank : plain;
   const byShape = reason && !filtered ? reason.score_rank : shape;
   const moved = byShape === undefined ? null : move(byShape, byDistance, depth);
@@ -62,8 +63,8 @@ export function showCard({ id, plain, shape, depth, filtered, reason, failed, pi
   const left = make("div", {},
     make("h2", {}, image ? make("img", { src: image, alt: "" }) : null, `Why is ${id} here?`),
     make("p", { class: "places", "data-testid": "why-places" },
-      place(byDistance, depth, "by distance"), make("i", { "aria-hidden": "true" }, "→"), place(byShape, depth, "by shape"),
-      moved && make("span", { class: "move", "data-kind": moved.kind }, moved.text)));
+      place(byDistance, depth, "by distance"), make("i", { "aria-hidden": "true" }, "→"), reached ? place(byShape, depth, "by shape") : make("small", {}, "not reached"),
+      moved && reached && make("span", { class: "move", "data-kind": moved.kind }, moved.text)));
   const right = make("div", { "data-testid": "why-path" });
   if (failed) right.append(make("p", { class: "error" }, failed));
   else if (!reason) right.append(make("p", {}, make("small", {}, "Looking for the path …")));

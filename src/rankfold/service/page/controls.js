@@ -18,14 +18,23 @@ import { byId, make } from "./elements.js";
  * @property {(at: number) => number} fromSlider
  */
 
+/** Values of the smoothness, about even on a logarithmic scale, from 0.1 to 1000. */
+const SMOOTH = [0.1, 1, 10, 100].flatMap((unit) => [1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8].map((part) => Number((unit * part).toPrecision(2)))).concat(1000);
+
+/** @param {number} value @returns {number} the place of the value that is nearest in ratio */
+export function smoothPlace(value) {
+  const away = SMOOTH.map((one) => Math.abs(Math.log(one / value)));
+  return away.indexOf(Math.min(...away));
+}
+
 const same = (/** @type {number} */ value) => value;
 
 /** @type {Kind[]} */
 const KINDS = [
   { name: "k", label: "Neighbours", title: "Neighbours of a point in the graph", least: 2, most: 50, step: 1, toSlider: same, fromSlider: same },
   {
-    name: "smoothness", label: "Smoothness", title: "How far scores flow along the graph", least: -1, most: 3, step: 0.05,
-    toSlider: Math.log10, fromSlider: (at) => Number((10 ** at).toPrecision(2)),
+    name: "smoothness", label: "Smoothness", title: "How far scores flow along the graph", least: 0, most: SMOOTH.length - 1, step: 1,
+    toSlider: smoothPlace, fromSlider: (at) => SMOOTH[at],
   },
   { name: "alternations", label: "Alternations", title: "How often the graph is learned anew for the query", least: 1, most: 10, step: 1, toSlider: same, fromSlider: same },
   { name: "diversity", label: "Diversity", title: "How different listed results are from each other", least: 0, most: 1, step: 0.05, toSlider: same, fromSlider: (at) => Number(at.toFixed(2)) },

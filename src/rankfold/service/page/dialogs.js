@@ -30,7 +30,7 @@ function fillHelp() {
     make("dd", {}, does),
   ]);
   byId("help-dialog").append(
-    make("h2", { id: "help-title" }, "What you see"),
+    make("h2", { id: "help-title", tabindex: -1, autofocus: true }, "What you see"),
     make("p", {}, "The same points twice. Left, they are ranked by straight-line distance to the query. Right, by RAN, Ranking with Adaptive Neighbors: scores flow from neighbour to neighbour, so that what is connected to the query comes first, even where something else is nearer in a straight line."),
     make("p", {}, "Sliders change the graph, and the answer follows. Mark results as right or wrong and ask again. Drop a file with a vector anywhere to ask with something new."),
     make("dl", {}, ...rows),

@@ -29,7 +29,7 @@ import { counterpart, move, short } from "./moves.js";
 
 /** @param {Shown} shown @param {Actions} actions */
 export function showLists(shown, actions) {
-  const focused = document.activeElement?.closest(".result");
+  const focused = focusedRow();
   const side = focused?.parentElement?.id, place = focused ? [...(focused.parentElement?.children ?? [])].indexOf(focused) : -1;
   fill(byId("list-plain"), shown.plain.ids.slice(0, shown.count), shown, actions, false);
   fill(byId("list-shape"), shown.listed.slice(0, shown.count), shown, actions, true);
@@ -85,9 +85,32 @@ function item(id, rank, shown, actions, shape) {
   });
   pick.addEventListener("focus", () => actions.look(id));
   pick.addEventListener("blur", () => actions.look(null));
-  row.addEventListener("pointerenter", (/** @type {PointerEvent} */ event) => { if (event.pointerType !== "touch") actions.look(id); });
-  row.addEventListener("pointerleave", (/** @type {PointerEvent} */ event) => { if (event.pointerType !== "touch") actions.look(null); });
+  // Not when it comes under the pointer by scrolling: then keys choose what is looked at.
+  row.addEventListener("pointermove", (/** @type {PointerEvent} */ event) => {
+    if (event.pointerType !== "touch" && pointerMoved) actions.look(id);
+  });
+  row.addEventListener("pointerleave", (/** @type {PointerEvent} */ event) => {
+    if (event.pointerType !== "touch") actions.look(focusedId());
+  });
   return row;
+}
+
+let pointerMoved = false, pointerAt = "";
+window.addEventListener("pointermove", (event) => {
+  const at = `${event.screenX} ${event.screenY}`;
+  pointerMoved = at !== pointerAt;
+  pointerAt = at;
+}, { capture: true });
+
+/** The result that keys have chosen. */
+function focusedRow() {
+  const focused = document.activeElement;
+  return focused?.matches(":focus-visible") ? /** @type {HTMLElement|null} */ (focused.closest(".result")) : null;
+}
+
+function focusedId() {
+  const row = focusedRow();
+  return row ? JSON.parse(/** @type {string} */ (row.dataset.id)) : null;
 }
 
 /** @param {string|null} column @param {unknown} value */

@@ -118,6 +118,7 @@ export class Looking {
     if (!context || id === null) return;
     showCard({
       id, reason, failed, picture: this.picture, plain: context.plain.ranks.get(id), shape: context.shape.ranks.get(id),
+      reached: context.asked.method === "euclidean" || context.shape.scores.get(id) !== 0,
       depth: context.depth, filtered: context.asked.where.trim() !== "",
     });
     this.draw(reason);

@@ -95,6 +95,10 @@ function makeFields(page) {
     event.preventDefault(); // the address names what is shown
     /** @type {HTMLElement|null} */ (byId("results").querySelector(".pick[tabindex='0']") ?? byId("results")).focus();
   });
+  document.addEventListener("pointerdown", (event) => {
+    const target = /** @type {Element} */ (event.target);
+    if (event.pointerType === "touch" && !target.closest(".result, .why")) page.looking.leave();
+  });
   byId("why").addEventListener("pointerenter", () => page.looking.stay());
   byId("why").addEventListener("pointerleave", () => page.looking.look(null));
   byId("fit").addEventListener("click", () => page.maps.view.fit());

@@ -33,6 +33,7 @@ export function shapeQuery(asked) {
  */
 export function batch(asked, info) {
   const top = depthOf(info), shape = { ...shapeQuery(asked), top };
+  /** @type {object[]} */
   const queries = [{ ...shape, method: "euclidean", parameters: {} }, shape];
   if (asked.diversity) queries.push({ ...shape, top: SHOWN, diversity: asked.diversity });
   return queries;

@@ -50,6 +50,10 @@ export class GlPoints {
     this.xy = null;
     /** @type {Paint|null} */
     this.paint = null;
+    /** @type {Record<string, WebGLUniformLocation|null>} */
+    this.uniform = {};
+    /** @type {Record<string, WebGLBuffer|null>} */
+    this.buffers = {};
     /** @type {() => void} */
     this.onRestored = () => {};
     this.prepare();

@@ -48,6 +48,7 @@ export function readId(text) {
 
 /** @param {Asked} asked @returns {string} with "#" */
 export function writeLink(asked) {
+  /** @type {string[]} */
   const parts = [];
   const add = (/** @type {string} */ name, /** @type {string} */ value) => parts.push(`${name}=${value}`);
   if (asked.ids.length) add("ids", asked.ids.map(writeId).join(","));

@@ -74,7 +74,7 @@ export function short(value) {
   if (!Number.isFinite(value)) return "–";
   if (value === 0) return "0";
   const size = Math.abs(value);
-  if (size >= 1e5 || size < 1e-3) return value.toExponential(1).replace("e+", "e").replace("-", "−");
+  if (size >= 1e5 || size < 1e-3) return value.toExponential(1).replace("e+", "e").replaceAll("-", "−");
   return String(Number(value.toPrecision(3)));
 }
 

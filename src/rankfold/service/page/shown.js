@@ -121,7 +121,7 @@ export class AnswerView {
     const { page: { maps, info, asked }, context, values } = this;
     if (!maps.places || !info) return;
     const depth = depthOf(info), now = theme(), byKind = asked.colouring === "column" && values !== null;
-    showLead(info, asked.method, byKind ? this.column : null);
+    showLead(info, maps.places.ids.length, asked.method, byKind ? this.column : null);
     if (byKind) {
       const target = byColumn(maps.places, values, now);
       maps.recolour("plain", target, false);

@@ -93,7 +93,7 @@ function makeFields(page) {
   byId("clear-marks").addEventListener("click", () => page.view.clearMarks());
   byId("skip").addEventListener("click", (/** @type {Event} */ event) => {
     event.preventDefault(); // the address names what is shown
-    /** @type {HTMLElement|null} */ (byId("results").querySelector(".pick[tabindex='0']") ?? byId("results")).focus();
+    (byId("results").querySelector(".pick[tabindex='0']") ?? byId("results")).focus();
   });
   document.addEventListener("pointerdown", (event) => {
     const target = /** @type {Element} */ (event.target);

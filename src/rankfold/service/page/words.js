@@ -9,10 +9,16 @@ import { counted, sharing, short } from "./moves.js";
 /** @typedef {import("./moves.js").Ranked} Ranked */
 /** @typedef {import("./moves.js").Id} Id */
 
-/** @param {Info} info @param {string} method @param {string|null} column by which maps are coloured; null: by rank */
-export function showLead(info, method, column) {
+/**
+ * @param {Info} info
+ * @param {number} drawn points of the map, which may be some of all
+ * @param {string} method
+ * @param {string|null} column by which maps are coloured; null: by rank
+ */
+export function showLead(info, drawn, method, column) {
   const how = column ? `coloured by ${column}` : "coloured by rank from the point you chose";
-  const points = `Both maps show the same ${counted(info.points, "point")}, ${how}. `;
+  const some = drawn < info.points ? `${drawn.toLocaleString("en-GB")} of ` : "";
+  const points = `Both maps show the same ${some}${counted(info.points, "point")}, ${how}. `;
   const [left, right] = info.example
     ? [" straight-line distance jumps the gap. ", " RAN follows the curve."]
     : [" straight-line distance. ", ` ${name(method)} follows the shape of the data.`];

@@ -19,6 +19,7 @@ from rankfold.metrics import precision
 from rankfold.picture import Strip, draw_strips
 from rankfold.rankers import RAN, Euclidean
 from rankfold.rankers.base import Ranker
+from rankfold.storage import Store
 from rankfold.types import BoolArray, Dataset, FloatArray, IntArray, Ranking
 
 TOP = 20
@@ -80,9 +81,7 @@ def run(out: Path, query: int | None = None, console: Console | None = None) -> 
         raise InputError(f"query is {query}, but must be a row of the digits, from 0 to {last}.")
     out.mkdir(parents=True, exist_ok=True)
     index = out / "digits"
-    with console.status(f"Building an index of {last + 1:,} images ..."):
-        payload = {"digit": digits.labels}
-        Index.build(digits.X, payload=payload, path=index, replace=True, source=IMAGES).close()
+    Store.check_place(index, replace=True)
     with console.status(f"Ranking {last + 1:,} images from each of them ..."):
         rankers: dict[str, Ranker] = {"Euclidean": Euclidean(), "RAN": RAN()}
         precisions = Precisions(
@@ -97,6 +96,8 @@ def run(out: Path, query: int | None = None, console: Console | None = None) -> 
     console.print(_means_table(precisions))
     path = out / "demo.png"
     _draw(path, digits, row, rankings, (reason, _summary(precisions)))
+    with console.status(f"Keeping the images as an index with a map, in {index} ..."):
+        _keep(index, digits)
     for line in (
         f"\nPicture: {path}",
         f"Index: {index}",
@@ -105,6 +106,18 @@ def run(out: Path, query: int | None = None, console: Console | None = None) -> 
     ):
         console.print(line, highlight=False, markup=False, soft_wrap=True)
     return path
+
+
+def _keep(path: Path, digits: Dataset) -> None:
+    """Build the index that the page shows."""
+    Index.build(
+        digits.X,
+        payload={"digit": digits.labels},
+        path=path,
+        replace=True,
+        layout="auto",
+        source=IMAGES,
+    ).close()
 
 
 def _measure(ranker: Ranker, data: Dataset) -> dict[int, FloatArray]:

@@ -40,6 +40,7 @@ class Index(Contents):
     >>> results.payload["moon"]
     [1, 1, 1, 1, 1]
     >>> index.add([[0.0, 1.0]], ids=["new"], payload={"moon": [0]})
+    ['new']
     >>> index.remove("new")
     >>> len(index)
     400
@@ -150,8 +151,8 @@ class Index(Contents):
         if self._discard is not None:
             self._discard()
 
-    def add(self, vectors: Any, ids: Any = None, payload: Any = None) -> None:
-        """Add points.
+    def add(self, vectors: Any, ids: Any = None, payload: Any = None) -> list[Any]:
+        """Add points and return their ids.
 
         Parameters
         ----------
@@ -168,6 +169,7 @@ class Index(Contents):
             columns = as_columns(payload, len(names))
             if names:
                 self._keeper.change((), checked, names, columns)
+            return names
 
     def remove(self, ids: Any) -> None:
         """Remove points.

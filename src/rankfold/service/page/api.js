@@ -59,7 +59,9 @@ async function call(path, body, signal) {
   let response, content;
   try {
     response = await fetch(path, {
-      method: body === undefined ? "GET" : "POST", headers, signal,
+      method: body === undefined ? "GET" : "POST",
+      headers,
+      signal,
       body: body === undefined ? undefined : JSON.stringify(body),
     });
     content = await response.text();
@@ -87,7 +89,11 @@ export const indexes = async () => (await call("v1/indexes")).indexes;
 
 /** @param {string} name @param {string|null} column @param {AbortSignal} [signal] */
 export const map = (name, column, signal) =>
-  call(`${of(name, "map")}?limit=100000${column ? `&column=${encodeURIComponent(column)}` : ""}`, undefined, signal);
+  call(
+    `${of(name, "map")}?limit=100000${column ? `&column=${encodeURIComponent(column)}` : ""}`,
+    undefined,
+    signal,
+  );
 
 /** @param {string} name @param {object[]} queries @param {AbortSignal} [signal] */
 export const query = async (name, queries, signal) =>

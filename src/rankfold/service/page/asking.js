@@ -21,8 +21,13 @@ export function shapeQuery(asked) {
     if (asked.alternations !== null) parameters.max_iter = asked.alternations;
   }
   return {
-    ids: asked.ids, vectors: asked.vectors, negative: asked.negative, where: asked.where.trim() || null,
-    method: asked.method, parameters, columns: [],
+    ids: asked.ids,
+    vectors: asked.vectors,
+    negative: asked.negative,
+    where: asked.where.trim() || null,
+    method: asked.method,
+    parameters,
+    columns: [],
   };
 }
 
@@ -32,7 +37,8 @@ export function shapeQuery(asked) {
  * @param {Info} info
  */
 export function batch(asked, info) {
-  const top = depthOf(info), shape = { ...shapeQuery(asked), top };
+  const top = depthOf(info),
+    shape = { ...shapeQuery(asked), top };
   /** @type {object[]} */
   const queries = [{ ...shape, method: "euclidean", parameters: {} }, shape];
   if (asked.diversity) queries.push({ ...shape, top: SHOWN, diversity: asked.diversity });

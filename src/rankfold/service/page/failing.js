@@ -19,7 +19,10 @@ export function wrong(error) {
  */
 export function showFailure(error, again) {
   if (!(error instanceof ApiError)) {
-    showNotice("Something went wrong on this page.", { label: "Load it again", act: () => location.reload() });
+    showNotice("Something went wrong on this page.", {
+      label: "Load it again",
+      act: () => location.reload(),
+    });
     throw error;
   }
   clearFieldErrors();
@@ -27,8 +30,10 @@ export function showFailure(error, again) {
     openKey();
     showNotice("This server asks for an API key.", { label: "Enter key", act: openKey });
   } else if (error.status === 503) showBusy(error.retryAfter ?? 2, again);
-  else if (error.status === 0) showNotice(`${error.message} What you see stays.`, { label: "Try again", act: again });
+  else if (error.status === 0)
+    showNotice(`${error.message} What you see stays.`, { label: "Try again", act: again });
   else if (showFieldErrors(error)) announce(error.errors[0].message);
-  else if (error.status === 404 || error.status === 413 || error.status === 422) byId("query-error").textContent = error.message;
+  else if (error.status === 404 || error.status === 413 || error.status === 422)
+    byId("query-error").textContent = error.message;
   else showNotice(error.message, { label: "Try again", act: again });
 }

@@ -18,7 +18,8 @@ import { showLooked } from "./lists.js";
  * @property {Place|null} vectorPlace
  */
 
-const PATIENCE = 110, LEAVING = 140;
+const PATIENCE = 110,
+  LEAVING = 140;
 
 export class Looking {
   /**
@@ -117,9 +118,15 @@ export class Looking {
     const { context, id } = this;
     if (!context || id === null) return;
     showCard({
-      id, reason, failed, picture: this.picture, plain: context.plain.ranks.get(id), shape: context.shape.ranks.get(id),
+      id,
+      reason,
+      failed,
+      picture: this.picture,
+      plain: context.plain.ranks.get(id),
+      shape: context.shape.ranks.get(id),
       reached: context.asked.method === "euclidean" || context.shape.scores.get(id) !== 0,
-      depth: context.depth, filtered: context.asked.where.trim() !== "",
+      depth: context.depth,
+      filtered: context.asked.where.trim() !== "",
     });
     this.draw(reason);
   }
@@ -129,7 +136,8 @@ export class Looking {
     const { maps, context, id } = this;
     const looked = id === null ? null : this.place(id);
     const role = id !== null && context && roleOf(id, context.asked);
-    const straight = [], path = [];
+    const straight = [],
+      path = [];
     if (looked && context && !role) {
       for (const from of this.origins()) straight.push({ from, to: looked });
       const steps = reason?.path?.steps ?? [];

@@ -33,13 +33,21 @@ export class Page {
     this.past = [];
     this.turns = new Turns();
     this.linking = 0;
-    this.maps = new Maps({ plain: byId("map-plain"), shape: byId("map-shape") },
+    this.maps = new Maps(
+      { plain: byId("map-plain"), shape: byId("map-shape") },
       (row, place, more) => this.pick(row, place, more),
       (row) => this.looking.look(row === null ? null : /** @type {any} */ (this.maps.places).ids[row]),
-      (zoomed) => { byId("fit").hidden = !zoomed; });
+      (zoomed) => {
+        byId("fit").hidden = !zoomed;
+      },
+    );
     this.view = new AnswerView(this);
-    this.looking = new Looking(this.maps, (ids, signal) => this.view.fetchPoints(ids, signal),
-      (id) => this.view.picture(id), wrong);
+    this.looking = new Looking(
+      this.maps,
+      (ids, signal) => this.view.fetchPoints(ids, signal),
+      (id) => this.view.picture(id),
+      wrong,
+    );
   }
 
   async start() {
@@ -152,14 +160,23 @@ export class Page {
   askWith(id, more) {
     const { asked } = this;
     const ids = more ? [...asked.ids.filter((one) => one !== id), id] : [id];
-    this.ask({ ...asked, ids, vectors: more ? asked.vectors : [], negative: more ? asked.negative.filter((one) => one !== id) : [] },
-      { history: "push", flow: true });
+    this.ask(
+      {
+        ...asked,
+        ids,
+        vectors: more ? asked.vectors : [],
+        negative: more ? asked.negative.filter((one) => one !== id) : [],
+      },
+      { history: "push", flow: true },
+    );
   }
 
   /** @param {number[][]} vectors @param {boolean} [more] */
   askVectors(vectors, more = false) {
     const { asked } = this;
-    const query = more ? { ids: asked.ids, vectors: [...asked.vectors, ...vectors] } : { ids: [], vectors, negative: [] };
+    const query = more
+      ? { ids: asked.ids, vectors: [...asked.vectors, ...vectors] }
+      : { ids: [], vectors, negative: [] };
     this.ask({ ...asked, ...query }, { history: "push", flow: true });
   }
 
@@ -192,7 +209,9 @@ export class Page {
         clearFieldErrors();
         hideNotice();
         state("ready");
-        document.documentElement.dataset.answers = String(Number(document.documentElement.dataset.answers) + 1);
+        document.documentElement.dataset.answers = String(
+          Number(document.documentElement.dataset.answers) + 1,
+        );
       } catch (error) {
         if (!signal.aborted) this.fail(error, () => this.ask(asked, { ...how, history: "none" }));
       }
@@ -209,10 +228,23 @@ export class Page {
 
   /** @param {string} name */
   showTabs(name) {
-    byId("tabs").replaceChildren(...this.indexes.map((one) => make("button", {
-      type: "button", "data-testid": "tab", "data-name": one.name, "aria-current": one.name === name ? "true" : null,
-      onclick: () => { if (this.asked.index !== one.name) this.change(one.name); },
-    }, title(one.name, one.example))));
+    byId("tabs").replaceChildren(
+      ...this.indexes.map((one) =>
+        make(
+          "button",
+          {
+            type: "button",
+            "data-testid": "tab",
+            "data-name": one.name,
+            "aria-current": one.name === name ? "true" : null,
+            onclick: () => {
+              if (this.asked.index !== one.name) this.change(one.name);
+            },
+          },
+          title(one.name, one.example),
+        ),
+      ),
+    );
     byId("tabs").querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
     const shown = this.indexes.find((one) => one.name === name);
     document.title = `${title(name, shown?.example ?? false)} – rankfold`;
@@ -225,8 +257,12 @@ export class Page {
   }
 
   showExamples() {
-    showExamples(this.asked, (id) => this.view.picture(id),
-      (part) => this.ask(without(this.asked, part), { history: "push", flow: true }), this.past.length ? () => this.undo() : null);
+    showExamples(
+      this.asked,
+      (id) => this.view.picture(id),
+      (part) => this.ask(without(this.asked, part), { history: "push", flow: true }),
+      this.past.length ? () => this.undo() : null,
+    );
   }
 
   /** Where an unseen vector is drawn. @param {Asked} asked @param {Id[]} near its nearest points @returns {[number, number]|null} */

@@ -45,7 +45,8 @@ export function move(here, there, depth) {
  * @returns {{text: string, kind: "up"|"down"|"same"|"beyond", words: string}}
  */
 export function counterpart(here, there, score, depth) {
-  if (there === undefined) return { text: `beyond ${depth}`, kind: "beyond", words: `beyond place ${depth} by shape` };
+  if (there === undefined)
+    return { text: `beyond ${depth}`, kind: "beyond", words: `beyond place ${depth} by shape` };
   if (score === 0) return { text: "not reached", kind: "beyond", words: "not reached along the shape" };
   const kind = there < here ? "up" : there > here ? "down" : "same";
   return { text: `→ ${there}`, kind, words: `place ${there} by shape` };

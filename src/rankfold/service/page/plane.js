@@ -14,7 +14,8 @@ const FIRST_LOOK = { "two-moons": [0.98, 0.1], "three-rings": [0, 2] };
 /** Rows of the points that lie farthest out along each axis. @param {Places} places @returns {[number, number][]} */
 export function farthest(places) {
   return [0, 1].map((axis) => {
-    let low = 0, high = 0;
+    let low = 0,
+      high = 0;
     for (let row = 1; row < places.ids.length; row++) {
       const at = places.xy[2 * row + axis];
       if (at < places.xy[2 * low + axis]) low = row;
@@ -33,11 +34,17 @@ export function axisOf(low, high, first, last) {
 /** @param {string} name @param {Places} places @param {AbortSignal} signal @returns {Promise<Plane|null>} */
 export async function readPlane(name, places, signal) {
   if (!places.ids.length) return null;
-  const rows = farthest(places), ids = [...new Set(rows.flat())].map((row) => places.ids[row]);
+  const rows = farthest(places),
+    ids = [...new Set(rows.flat())].map((row) => places.ids[row]);
   const vectors = await api.vectors(name, ids, signal);
-  const [x, y] = rows.map(([low, high], axis) => axisOf(
-    places.xy[2 * low + axis], places.xy[2 * high + axis],
-    /** @type {number[]} */ (vectors.get(places.ids[low]))[axis], /** @type {number[]} */ (vectors.get(places.ids[high]))[axis]));
+  const [x, y] = rows.map(([low, high], axis) =>
+    axisOf(
+      places.xy[2 * low + axis],
+      places.xy[2 * high + axis],
+      /** @type {number[]} */ (vectors.get(places.ids[low]))[axis],
+      /** @type {number[]} */ (vectors.get(places.ids[high]))[axis],
+    ),
+  );
   return [x, y];
 }
 

@@ -25,7 +25,10 @@ export function makeControls(page) {
   });
   byId("reset").addEventListener("click", () => {
     byId("slider-k").focus();
-    page.ask({ ...page.asked, k: null, smoothness: null, alternations: null }, { history: "replace", flow: false });
+    page.ask(
+      { ...page.asked, k: null, smoothness: null, alternations: null },
+      { history: "replace", flow: false },
+    );
   });
   makeDialogs({
     onKey: () => (page.again ? page.again() : page.connect()),
@@ -34,7 +37,8 @@ export function makeControls(page) {
   });
   listenForFiles((file) => drop(page, file));
   window.addEventListener("paste", (event) => {
-    const target = /** @type {Element} */ (event.target), text = event.clipboardData?.getData("text");
+    const target = /** @type {Element} */ (event.target),
+      text = event.clipboardData?.getData("text");
     if (!text || target.closest?.("input, textarea, dialog")) return;
     byId("vector-text").value = text;
     openVector(page.info);
@@ -61,7 +65,8 @@ function makeFields(page) {
     const text = byId("ask-id").value.trim();
     if (!text) return;
     // A number may also be the text of an id: take what the map has.
-    const id = readId(text), known = page.maps.places?.rows;
+    const id = readId(text),
+      known = page.maps.places?.rows;
     page.askWith(known?.has(id) || !known?.has(text) ? id : text, false);
     byId("ask-id").select();
   });
@@ -80,7 +85,11 @@ function makeFields(page) {
   });
   byId("judge").addEventListener("change", async () => {
     const judge = byId("judge").value;
-    const asked = { ...page.asked, judge, colouring: judge ? page.asked.colouring : /** @type {const} */ ("rank") };
+    const asked = {
+      ...page.asked,
+      judge,
+      colouring: judge ? page.asked.colouring : /** @type {const} */ ("rank"),
+    };
     page.asked = asked;
     await page.judge(asked);
     redress(page);
@@ -107,7 +116,8 @@ function makeFields(page) {
   for (const button of lists.querySelectorAll("[data-show]")) {
     button.addEventListener("click", () => {
       lists.dataset.show = button.dataset.show;
-      for (const one of lists.querySelectorAll(".switch button")) one.setAttribute("aria-pressed", String(one === button));
+      for (const one of lists.querySelectorAll(".switch button"))
+        one.setAttribute("aria-pressed", String(one === button));
     });
   }
 }

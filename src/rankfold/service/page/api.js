@@ -25,12 +25,14 @@ export class ApiError extends Error {
    * @param {string} detail
    * @param {{field: string, message: string}[]} [errors]
    * @param {number|null} [retryAfter] seconds
+   * @param {number} [took] seconds
    */
-  constructor(status, detail, errors = [], retryAfter = null) {
+  constructor(status, detail, errors = [], retryAfter = null, took = 0) {
     super(detail);
     this.status = status;
     this.errors = errors;
     this.retryAfter = retryAfter;
+    this.took = took;
   }
 }
 
@@ -56,6 +58,7 @@ async function call(path, body, signal) {
   const key = sessionStorage.getItem(KEY);
   if (key) headers.Authorization = `Bearer ${key}`;
   if (body !== undefined) headers["Content-Type"] = "application/json";
+  const begun = performance.now();
   let response, content;
   try {
     response = await fetch(path, {
@@ -78,7 +81,8 @@ async function call(path, body, signal) {
   if (response.ok) return parsed;
   const wait = Number(response.headers.get("Retry-After"));
   const detail = parsed?.detail ?? parsed?.title ?? `The server answered ${response.status}.`;
-  throw new ApiError(response.status, String(detail), parsed?.errors ?? [], wait > 0 ? wait : null);
+  const took = (performance.now() - begun) / 1000;
+  throw new ApiError(response.status, String(detail), parsed?.errors ?? [], wait > 0 ? wait : null, took);
 }
 
 /** @param {string} name @param {string} action */

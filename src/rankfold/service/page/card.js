@@ -11,7 +11,7 @@ import { counted, move, percent, short } from "./moves.js";
  * @property {number} n_ranked
  * @property {number} distance
  * @property {number} score
- * @property {{steps: {start: Id|null, end: Id, weight: number, score: number}[], share: number|null}|null} path
+ * @property {{steps: {start: Id|null, end: Id, weight: number, score: number}[], share: number|null, example: number}|null} path
  * @property {string} path_state
  * @property {number} n_visited
  * @property {boolean} first_graph

@@ -5,6 +5,9 @@ import { openKey } from "./dialogs.js";
 import { announce, byId } from "./elements.js";
 import { clearFieldErrors, showBusy, showFieldErrors, showNotice } from "./notice.js";
 
+/** Seconds after which the server gave up, where it was not just busy: asking again would not help. */
+const LONG = 5;
+
 /** Say what went wrong, in one sentence. @param {unknown} error */
 export function wrong(error) {
   if (!(error instanceof ApiError)) throw error;
@@ -29,7 +32,7 @@ export function showFailure(error, again) {
   if (error.status === 401) {
     openKey();
     showNotice("This server asks for an API key.", { label: "Enter key", act: openKey });
-  } else if (error.status === 503) showBusy(error.retryAfter ?? 2, again);
+  } else if (error.status === 503 && error.took < LONG) showBusy(error.retryAfter ?? 2, again);
   else if (error.status === 0)
     showNotice(`${error.message} What you see stays.`, { label: "Try again", act: again });
   else if (showFieldErrors(error)) announce(error.errors[0].message);

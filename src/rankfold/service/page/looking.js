@@ -15,7 +15,7 @@ import { showLooked } from "./lists.js";
  * @property {import("./moves.js").Ranked} plain
  * @property {import("./moves.js").Ranked} shape
  * @property {number} depth
- * @property {Place|null} vectorPlace
+ * @property {Place[]} vectorPlaces
  */
 
 const PATIENCE = 110,
@@ -143,7 +143,7 @@ export class Looking {
       const steps = reason?.path?.steps ?? [];
       const most = Math.max(...steps.map((step) => step.weight), 1e-12);
       for (const step of steps) {
-        const from = step.start === null ? context.vectorPlace : this.place(step.start);
+        const from = step.start === null ? this.vectorPlace(reason?.path?.example) : this.place(step.start);
         const to = this.place(step.end);
         if (from && to) path.push({ from, to, weight: step.weight / most });
       }
@@ -159,12 +159,19 @@ export class Looking {
     return [this.maps.places.xy[2 * row], this.maps.places.xy[2 * row + 1]];
   }
 
+  /** Where the vector is that a path begins at. @param {number} [example] its place among all examples */
+  vectorPlace(example = 0) {
+    if (!this.context) return null;
+    const { asked, vectorPlaces } = this.context;
+    return vectorPlaces[example - asked.ids.length - asked.negative.length] ?? vectorPlaces[0] ?? null;
+  }
+
   /** Places of the examples. @returns {Place[]} */
   origins() {
     if (!this.context) return [];
-    const { asked, vectorPlace } = this.context;
+    const { asked, vectorPlaces } = this.context;
     const places = asked.ids.map((id) => this.place(id)).filter((place) => place !== null);
-    return vectorPlace && asked.vectors.length ? [...places, vectorPlace] : places;
+    return [...places, ...vectorPlaces];
   }
 }
 

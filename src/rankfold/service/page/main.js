@@ -1,20 +1,20 @@
-/** The page: opens an index, asks, and shows the answer. */
+/** The page: asks, and shows the answer. */
 
 import * as api from "./api.js";
 import { Turns, batch } from "./asking.js";
-import { makeControls } from "./wiring.js";
 import { setColumns, setControls } from "./controls.js";
-import { byId, make } from "./elements.js";
+import { byId, setState } from "./elements.js";
 import { showExamples, without } from "./examples.js";
 import { showFailure, wrong } from "./failing.js";
-import { nothing, readLink, writeLink } from "./link.js";
+import { nothing, writeLink } from "./link.js";
 import { Looking } from "./looking.js";
 import { Maps } from "./maps.js";
-import { title } from "./moves.js";
-import { clearFieldErrors, hideNotice, showNotice } from "./notice.js";
-import { middle, readPlaces } from "./places.js";
-import { firstLook, readPlane, toPlace, toVector } from "./plane.js";
+import { clearFieldErrors, hideNotice } from "./notice.js";
+import { Opening } from "./opening.js";
+import { middle } from "./places.js";
+import { toPlace, toVector } from "./plane.js";
 import { AnswerView } from "./shown.js";
+import { makeControls } from "./wiring.js";
 
 /** @typedef {import("./link.js").Asked} Asked */
 /** @typedef {import("./moves.js").Id} Id */
@@ -23,8 +23,6 @@ export class Page {
   constructor() {
     /** @type {Asked} */
     this.asked = nothing();
-    /** @type {api.Info[]} */
-    this.indexes = [];
     /** @type {api.Info|null} */
     this.info = null;
     /** @type {import("./plane.js").Plane|null} */
@@ -33,6 +31,8 @@ export class Page {
     this.past = [];
     this.turns = new Turns();
     this.linking = 0;
+    /** @type {(() => void)|null} what to do once there is a key */
+    this.again = null;
     this.maps = new Maps(
       { plain: byId("map-plain"), shape: byId("map-shape") },
       (row, place, more) => this.pick(row, place, more),
@@ -41,6 +41,7 @@ export class Page {
         byId("fit").hidden = !zoomed;
       },
     );
+    this.opening = new Opening(this);
     this.view = new AnswerView(this);
     this.looking = new Looking(
       this.maps,
@@ -52,82 +53,8 @@ export class Page {
 
   async start() {
     makeControls(this);
-    window.addEventListener("popstate", () => this.followLink());
-    await this.connect();
-  }
-
-  /** Read what is served, then open what the address names. */
-  async connect() {
-    state("loading");
-    try {
-      this.indexes = (await api.indexes()).sort((a, b) => Number(b.example) - Number(a.example));
-      hideNotice();
-      this.info = null;
-      await this.followLink();
-    } catch (error) {
-      this.fail(error, () => this.connect());
-    }
-  }
-
-  async followLink() {
-    clearTimeout(this.linking);
-    const asked = readLink(location.hash);
-    if (!asked.vectors.length && Array.isArray(history.state?.vectors)) asked.vectors = history.state.vectors;
-    const known = this.indexes.some((one) => one.name === asked.index);
-    if (asked.index && !known && this.indexes.length) {
-      showNotice(`There is no index “${asked.index}” here. This is another one.`);
-      Object.assign(asked, nothing());
-    }
-    asked.index ??= this.indexes[0]?.name ?? null;
-    if (!asked.index) {
-      state("ready");
-      byId("lead").textContent = "No index is served.";
-      return;
-    }
-    await this.open(asked);
-  }
-
-  /** Show an index, and ask. @param {Asked} asked */
-  async open(asked) {
-    const info = this.indexes.find((one) => one.name === asked.index);
-    if (!info) return;
-    const other = this.info?.name !== info.name;
-    this.asked = asked;
-    if (!other) {
-      const whole = this.begun(asked);
-      await this.judge(whole);
-      this.ask(whole, { history: "none", flow: true });
-      return;
-    }
-    state("loading");
-    this.turns.stop();
-    this.showTabs(info.name);
-    this.past = [];
-    await this.turns.take(async (signal) => {
-      try {
-        const column = this.view.columnOf(info, asked);
-        const found = await api.map(info.name, column, signal);
-        const places = readPlaces(found);
-        const plane = info.layout === "plane" ? await readPlane(info.name, places, signal) : null;
-        if (signal.aborted) return;
-        Object.assign(this, { info, plane });
-        this.view.begin(info, column, found.values);
-        this.maps.setPlaces(places);
-        this.view.clear();
-      } catch (error) {
-        if (!signal.aborted) this.fail(error, () => this.open(asked));
-      }
-    }, true);
-    if (this.info !== info || this.asked !== asked) return;
-    setColumns(info, this.view.column);
-    setControls(asked, info);
-    byId("layout").inert = !info.points;
-    if (!info.points) {
-      state("ready");
-      byId("lead").textContent = `${info.name} has no points yet. They appear here once some are added.`;
-      return;
-    }
-    this.ask(this.begun(asked), { history: "replace", flow: true });
+    window.addEventListener("popstate", () => this.opening.followLink());
+    await this.opening.connect();
   }
 
   /** Judge by the column that is asked for. @param {Asked} asked */
@@ -140,13 +67,6 @@ export class Page {
     } catch (error) {
       this.fail(error, () => this.judge(asked));
     }
-  }
-
-  /** What is asked, or something to begin with. @param {Asked} asked @returns {Asked} */
-  begun(asked) {
-    const { places } = this.maps;
-    if (asked.ids.length + asked.vectors.length || !places) return asked;
-    return { ...asked, ids: [firstLook(asked.index ?? "", places, this.plane)] };
   }
 
   /** @param {number|null} row @param {[number, number]} place @param {boolean} more */
@@ -192,7 +112,7 @@ export class Page {
    */
   ask(asked, how) {
     const { info } = this;
-    if (!info || !info.points) return;
+    if (!info?.points || asked.index !== info.name) return; // another one is being opened
     const before = this.view.context?.asked;
     if (how.history === "push" && before && this.past.at(-1) !== before) this.past.push(before);
     this.asked = asked;
@@ -201,14 +121,16 @@ export class Page {
     // Browsers refuse addresses that change too often.
     if (how.live) this.linking = window.setTimeout(() => this.keepLink("replace"), 300);
     else if (how.history !== "none") this.keepLink(how.history);
-    return this.turns.take(async (signal) => {
+    return this.turns.take(async (signal, cut) => {
       try {
-        const answers = await api.query(info.name, batch(asked, info), signal);
+        const answers = await api.query(info.name, batch(asked, info), cut);
+        if (signal.aborted) return;
         await this.view.show(info, asked, answers, how.flow, signal);
         if (signal.aborted) return;
+        this.again = null;
         clearFieldErrors();
         hideNotice();
-        state("ready");
+        setState("ready");
         document.documentElement.dataset.answers = String(
           Number(document.documentElement.dataset.answers) + 1,
         );
@@ -226,36 +148,6 @@ export class Page {
     else history.replaceState(kept, "", link);
   }
 
-  /** @param {string} name */
-  showTabs(name) {
-    byId("tabs").replaceChildren(
-      ...this.indexes.map((one) =>
-        make(
-          "button",
-          {
-            type: "button",
-            "data-testid": "tab",
-            "data-name": one.name,
-            "aria-current": one.name === name ? "true" : null,
-            onclick: () => {
-              if (this.asked.index !== one.name) this.change(one.name);
-            },
-          },
-          title(one.name, one.example),
-        ),
-      ),
-    );
-    byId("tabs").querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
-    const shown = this.indexes.find((one) => one.name === name);
-    document.title = `${title(name, shown?.example ?? false)} – rankfold`;
-  }
-
-  /** @param {string} name */
-  change(name) {
-    history.pushState({}, "", `#${encodeURIComponent(name)}`);
-    this.open({ ...nothing(), index: name });
-  }
-
   showExamples() {
     showExamples(
       this.asked,
@@ -265,25 +157,26 @@ export class Page {
     );
   }
 
-  /** Where an unseen vector is drawn. @param {Asked} asked @param {Id[]} near its nearest points @returns {[number, number]|null} */
-  vectorPlace(asked, near) {
-    if (!asked.vectors.length || !this.maps.places) return null;
-    const [last] = asked.vectors.slice(-1);
-    if (this.plane) return toPlace(this.plane, last);
-    return middle(this.maps.places, near.slice(0, 3));
+  /**
+   * Where unseen vectors are drawn.
+   * @param {Asked} asked
+   * @param {Id[]} near points nearest to the query
+   * @returns {[number, number][]}
+   */
+  vectorPlaces(asked, near) {
+    const { plane } = this;
+    if (!asked.vectors.length || !this.maps.places) return [];
+    if (plane) return asked.vectors.map((vector) => toPlace(plane, vector));
+    const place = middle(this.maps.places, near.slice(0, 3));
+    return place ? [place] : [];
   }
 
   /** Say what went wrong, and offer to try again. @param {unknown} error @param {() => void} again */
   fail(error, again) {
-    state("error");
+    setState("error");
     this.again = again;
     showFailure(error, again);
   }
-}
-
-/** @param {"loading"|"ready"|"error"} now */
-function state(now) {
-  document.documentElement.dataset.state = now;
 }
 
 new Page().start();

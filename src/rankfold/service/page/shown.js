@@ -104,11 +104,11 @@ export class AnswerView {
     const [plain, shape] = answers.map((answer) => ranked(answer.results));
     const listed = (answers[2] ?? answers[1]).results.map((/** @type {{id: Id}} */ one) => one.id);
     const ids = [...asked.ids, ...asked.negative, ...plain.ids.slice(0, SHOWN), ...listed.slice(0, SHOWN)];
-    const vectorPlace = this.page.vectorPlace(asked, plain.ids);
+    const vectorPlaces = this.page.vectorPlaces(asked, plain.ids);
     const sameQuery =
       this.context && JSON.stringify(query(this.context.asked)) === JSON.stringify(query(asked));
     if (signal.aborted) return;
-    const context = { info, asked, plain, shape, listed, depth: depthOf(info), vectorPlace };
+    const context = { info, asked, plain, shape, listed, depth: depthOf(info), vectorPlaces };
     await this.fetchPoints(ids, signal);
     if (signal.aborted) return;
     this.context = context;
@@ -230,9 +230,7 @@ export class AnswerView {
       { context } = this;
     const at = (/** @type {Id[]} */ ids) =>
       ids.map((id) => looking.place(id)).filter((place) => place !== null);
-    const examples = context
-      ? [...at(context.asked.ids), ...(context.vectorPlace ? [context.vectorPlace] : [])]
-      : [];
+    const examples = context ? [...at(context.asked.ids), ...context.vectorPlaces] : [];
     const scene = {
       examples,
       against: at(context?.asked.negative ?? []),

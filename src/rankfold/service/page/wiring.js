@@ -31,7 +31,7 @@ export function makeControls(page) {
     );
   });
   makeDialogs({
-    onKey: () => (page.again ? page.again() : page.connect()),
+    onKey: () => (page.again ? page.again() : page.opening.connect()),
     onVectors: (vectors) => page.askVectors(vectors),
     info: () => page.info,
   });

@@ -47,8 +47,6 @@ export function batch(asked, info) {
 
 /** @typedef {(signal: AbortSignal, cut: AbortSignal) => Promise<void>} Task */
 
-const PATIENCE = 2000;
-
 /**
  * Runs one task at a time, so that answers never come out of order and the server is not asked
  * for what nobody waits for. A task that comes while another runs waits, and a later one takes its
@@ -56,7 +54,10 @@ const PATIENCE = 2000;
  * not be shown. The second one cuts it off, after some patience.
  */
 export class Turns {
-  constructor() {
+  /** @param {number} patience milliseconds @param {(busy: boolean) => void} [onBusy] */
+  constructor(patience, onBusy = () => {}) {
+    this.patience = patience;
+    this.onBusy = onBusy;
     /** @type {{stale: AbortController, cut: AbortController}|null} */
     this.running = null;
     /** @type {Task|null} */
@@ -70,14 +71,14 @@ export class Turns {
     this.waiting = task;
     if (urgent && !this.running.stale.signal.aborted) {
       this.running.stale.abort();
-      this.timer = window.setTimeout(() => this.next(), PATIENCE);
+      this.timer = window.setTimeout(() => this.next(), this.patience);
     }
   }
 
   /** @param {Task} task */
   async run(task) {
     const mine = (this.running = { stale: new AbortController(), cut: new AbortController() });
-    document.documentElement.classList.add("busy");
+    this.onBusy(true);
     try {
       await task(mine.stale.signal, mine.cut.signal);
     } finally {
@@ -97,6 +98,6 @@ export class Turns {
     this.running?.stale.abort();
     this.running?.cut.abort();
     this.running = this.waiting = null;
-    document.documentElement.classList.remove("busy");
+    this.onBusy(false);
   }
 }

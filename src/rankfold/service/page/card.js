@@ -75,7 +75,7 @@ export function showCard({ id, plain, shape, reached, depth, filtered, reason, f
     ),
   );
   const right = make("div", { "data-testid": "why-path" });
-  if (failed) right.append(make("p", { class: "error" }, failed));
+  if (failed) right.append(make("p", {}, failed));
   else if (!reason) right.append(make("p", {}, make("small", {}, "Looking for the path …")));
   else
     right.append(

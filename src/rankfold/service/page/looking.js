@@ -1,7 +1,7 @@
 /** Looking at one point: its card, its path on the map, its straight line. */
 
 import * as api from "./api.js";
-import { shapeQuery } from "./asking.js";
+import { Turns, shapeQuery } from "./asking.js";
 import { pathWords, showCard, showHint, showOwn } from "./card.js";
 import { announce } from "./elements.js";
 import { showLooked } from "./lists.js";
@@ -18,6 +18,9 @@ import { showLooked } from "./lists.js";
  * @property {Place[]} vectorPlaces
  */
 
+/** In indexes up to this size every point is explained. */
+const EXPLAINED_WHOLE = 5000;
+
 const PATIENCE = 110,
   LEAVING = 140;
 
@@ -26,12 +29,14 @@ export class Looking {
    * @param {import("./maps.js").Maps} maps
    * @param {(ids: Id[], signal: AbortSignal) => Promise<void>} fetchPoints
    * @param {(id: Id) => string|null} picture
+   * @param {() => boolean} busy whether another answer is on its way
    * @param {(error: unknown) => string} onError says what is wrong
    */
-  constructor(maps, fetchPoints, picture, onError) {
+  constructor(maps, fetchPoints, picture, busy, onError) {
     this.maps = maps;
     this.fetchPoints = fetchPoints;
     this.picture = picture;
+    this.busy = busy;
     this.onError = onError;
     /** @type {Context|null} */
     this.context = null;
@@ -39,8 +44,7 @@ export class Looking {
     this.id = null;
     this.leaving = 0;
     this.waiting = 0;
-    /** @type {AbortController|null} */
-    this.asking = null;
+    this.turns = new Turns(8000);
     /** @type {Map<Id, import("./card.js").Reason>} */
     this.reasons = new Map();
   }
@@ -49,7 +53,6 @@ export class Looking {
   follow(context) {
     this.context = context;
     this.reasons.clear();
-    this.asking?.abort();
     const id = this.id;
     this.id = null;
     if (id !== null && context) this.look(id);
@@ -65,7 +68,6 @@ export class Looking {
     }
     if (id === this.id || !this.context) return;
     clearTimeout(this.waiting);
-    this.asking?.abort();
     this.id = id;
     showLooked(id);
     this.draw(null);
@@ -75,8 +77,20 @@ export class Looking {
       return;
     }
     const known = this.reasons.get(id) ?? null;
-    this.show(known, null);
-    if (!known) this.waiting = window.setTimeout(() => this.explain(id), PATIENCE);
+    const far = this.isFar(id);
+    this.show(known, far);
+    if (!known && !far) this.waiting = window.setTimeout(() => this.explain(id), PATIENCE);
+  }
+
+  /**
+   * Far points of a large index are not asked about: their path takes long to find.
+   * @param {Id} id
+   * @returns {string|null} what to say instead
+   */
+  isFar(id) {
+    const { context } = this;
+    if (!context || context.info.points <= EXPLAINED_WHOLE || context.shape.ranks.has(id)) return null;
+    return `It is beyond the first ${context.depth.toLocaleString("en-GB")} by shape. Only those are explained here.`;
   }
 
   /** Do not leave: the pointer is on the card. */
@@ -87,30 +101,31 @@ export class Looking {
   leave() {
     clearTimeout(this.leaving);
     clearTimeout(this.waiting);
-    this.asking?.abort();
     this.id = null;
     showLooked(null);
     this.draw(null);
     showHint(this.context !== null);
   }
 
-  /** @param {Id} id */
-  async explain(id) {
+  /** Ask why, one point at a time: what the server has begun, it ends. @param {Id} id */
+  explain(id) {
     const { context } = this;
-    if (!context) return;
-    const mine = (this.asking = new AbortController());
-    try {
-      const reason = await api.explain(context.info.name, shapeQuery(context.asked), id, mine.signal);
-      const ids = reason.path ? reason.path.steps.map((/** @type {{end: Id}} */ step) => step.end) : [id];
-      await this.fetchPoints(ids, mine.signal);
-      if (mine.signal.aborted || this.id !== id || this.context !== context) return;
-      this.reasons.set(id, reason);
-      this.show(reason, null);
-      if (document.activeElement?.closest(".result")) announce(pathWords(reason));
-    } catch (error) {
-      if (mine.signal.aborted) return;
-      this.show(null, this.onError(error));
-    }
+    if (!context || this.busy()) return; // the answer that comes is explained
+    this.turns.take(async (signal, cut) => {
+      try {
+        const reason = await api.explain(context.info.name, shapeQuery(context.asked), id, cut);
+        if (signal.aborted) return;
+        const ids = reason.path ? reason.path.steps.map((/** @type {{end: Id}} */ step) => step.end) : [id];
+        await this.fetchPoints(ids, cut);
+        if (signal.aborted || this.context !== context) return;
+        this.reasons.set(id, reason);
+        if (this.id !== id) return;
+        this.show(reason, null);
+        if (document.activeElement?.closest(".result")) announce(pathWords(reason));
+      } catch (error) {
+        if (!signal.aborted && this.id === id) this.show(null, this.onError(error));
+      }
+    }, true);
   }
 
   /** @param {import("./card.js").Reason|null} reason @param {string|null} failed */

@@ -29,7 +29,7 @@ export class Page {
     this.plane = null;
     /** @type {Asked[]} queries to go back to */
     this.past = [];
-    this.turns = new Turns();
+    this.turns = new Turns(2000, (busy) => document.documentElement.classList.toggle("busy", busy));
     this.linking = 0;
     /** @type {(() => void)|null} what to do once there is a key */
     this.again = null;
@@ -47,6 +47,7 @@ export class Page {
       this.maps,
       (ids, signal) => this.view.fetchPoints(ids, signal),
       (id) => this.view.picture(id),
+      () => this.turns.running !== null,
       wrong,
     );
   }

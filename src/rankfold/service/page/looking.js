@@ -55,7 +55,7 @@ export class Looking {
     this.reasons.clear();
     const id = this.id;
     this.id = null;
-    if (id !== null && context) this.look(id);
+    if (id !== null && context) this.begin(id);
     else this.leave();
   }
 
@@ -64,8 +64,11 @@ export class Looking {
     clearTimeout(this.leaving);
     if (id === null) {
       this.leaving = window.setTimeout(() => this.leave(), LEAVING);
-      return;
-    }
+    } else this.begin(id);
+  }
+
+  /** @param {Id} id */
+  begin(id) {
     if (id === this.id || !this.context) return;
     clearTimeout(this.waiting);
     this.id = id;

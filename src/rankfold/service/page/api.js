@@ -25,12 +25,14 @@ export class ApiError extends Error {
    * @param {string} detail
    * @param {{field: string, message: string}[]} [errors]
    * @param {number|null} [retryAfter] seconds
+   * @param {number} [took] seconds
    */
-  constructor(status, detail, errors = [], retryAfter = null) {
+  constructor(status, detail, errors = [], retryAfter = null, took = 0) {
     super(detail);
     this.status = status;
     this.errors = errors;
     this.retryAfter = retryAfter;
+    this.took = took;
   }
 }
 
@@ -56,10 +58,13 @@ async function call(path, body, signal) {
   const key = sessionStorage.getItem(KEY);
   if (key) headers.Authorization = `Bearer ${key}`;
   if (body !== undefined) headers["Content-Type"] = "application/json";
+  const begun = performance.now();
   let response, content;
   try {
     response = await fetch(path, {
-      method: body === undefined ? "GET" : "POST", headers, signal,
+      method: body === undefined ? "GET" : "POST",
+      headers,
+      signal,
       body: body === undefined ? undefined : JSON.stringify(body),
     });
     content = await response.text();
@@ -76,7 +81,8 @@ async function call(path, body, signal) {
   if (response.ok) return parsed;
   const wait = Number(response.headers.get("Retry-After"));
   const detail = parsed?.detail ?? parsed?.title ?? `The server answered ${response.status}.`;
-  throw new ApiError(response.status, String(detail), parsed?.errors ?? [], wait > 0 ? wait : null);
+  const took = (performance.now() - begun) / 1000;
+  throw new ApiError(response.status, String(detail), parsed?.errors ?? [], wait > 0 ? wait : null, took);
 }
 
 /** @param {string} name @param {string} action */
@@ -87,7 +93,11 @@ export const indexes = async () => (await call("v1/indexes")).indexes;
 
 /** @param {string} name @param {string|null} column @param {AbortSignal} [signal] */
 export const map = (name, column, signal) =>
-  call(`${of(name, "map")}?limit=100000${column ? `&column=${encodeURIComponent(column)}` : ""}`, undefined, signal);
+  call(
+    `${of(name, "map")}?limit=100000${column ? `&column=${encodeURIComponent(column)}` : ""}`,
+    undefined,
+    signal,
+  );
 
 /** @param {string} name @param {object[]} queries @param {AbortSignal} [signal] */
 export const query = async (name, queries, signal) =>
@@ -99,3 +109,9 @@ export const explain = (name, asked, id, signal) => call(of(name, "explain"), { 
 /** @param {string} name @param {Id[]} ids @param {boolean} images @param {AbortSignal} [signal] */
 export const points = async (name, ids, images, signal) =>
   (await call(of(name, "points"), { ids, columns: null, vectors: false, images }, signal)).points;
+
+/** @param {string} name @param {Id[]} ids @param {AbortSignal} [signal] @returns {Promise<Map<Id, number[]>>} */
+export const vectors = async (name, ids, signal) => {
+  const found = await call(of(name, "points"), { ids, columns: [], vectors: true, images: false }, signal);
+  return new Map(found.points.map((/** @type {{id: Id, vector: number[]}} */ one) => [one.id, one.vector]));
+};

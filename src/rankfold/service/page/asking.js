@@ -21,8 +21,13 @@ export function shapeQuery(asked) {
     if (asked.alternations !== null) parameters.max_iter = asked.alternations;
   }
   return {
-    ids: asked.ids, vectors: asked.vectors, negative: asked.negative, where: asked.where.trim() || null,
-    method: asked.method, parameters, columns: [],
+    ids: asked.ids,
+    vectors: asked.vectors,
+    negative: asked.negative,
+    where: asked.where.trim() || null,
+    method: asked.method,
+    parameters,
+    columns: [],
   };
 }
 
@@ -32,50 +37,67 @@ export function shapeQuery(asked) {
  * @param {Info} info
  */
 export function batch(asked, info) {
-  const top = depthOf(info), shape = { ...shapeQuery(asked), top };
+  const top = depthOf(info),
+    shape = { ...shapeQuery(asked), top };
+  /** @type {object[]} */
   const queries = [{ ...shape, method: "euclidean", parameters: {} }, shape];
   if (asked.diversity) queries.push({ ...shape, top: SHOWN, diversity: asked.diversity });
   return queries;
 }
 
+/** @typedef {(signal: AbortSignal, cut: AbortSignal) => Promise<void>} Task */
+
 /**
- * Runs one task at a time. A task that comes while another runs waits, and a later one takes its
- * place; an urgent one ends the one that runs. So answers never come out of order.
+ * Runs one task at a time, so that answers never come out of order and the server is not asked
+ * for what nobody waits for. A task that comes while another runs waits, and a later one takes its
+ * place. An urgent one makes the one that runs stale: its first signal says that its answer must
+ * not be shown. The second one cuts it off, after some patience.
  */
 export class Turns {
-  constructor() {
-    /** @type {AbortController|null} */
+  /** @param {number} patience milliseconds @param {(busy: boolean) => void} [onBusy] */
+  constructor(patience, onBusy = () => {}) {
+    this.patience = patience;
+    this.onBusy = onBusy;
+    /** @type {{stale: AbortController, cut: AbortController}|null} */
     this.running = null;
-    /** @type {((signal: AbortSignal) => Promise<void>)|null} */
+    /** @type {Task|null} */
     this.waiting = null;
+    this.timer = 0;
   }
 
-  /** @param {(signal: AbortSignal) => Promise<void>} task @param {boolean} urgent */
+  /** @param {Task} task @param {boolean} urgent */
   async take(task, urgent) {
-    if (this.running && !urgent) {
-      this.waiting = task;
-      return;
+    if (!this.running) return this.run(task);
+    this.waiting = task;
+    if (urgent && !this.running.stale.signal.aborted) {
+      this.running.stale.abort();
+      this.timer = window.setTimeout(() => this.next(), this.patience);
     }
-    this.running?.abort();
-    this.waiting = null;
-    const mine = (this.running = new AbortController());
-    document.documentElement.classList.add("busy");
+  }
+
+  /** @param {Task} task */
+  async run(task) {
+    const mine = (this.running = { stale: new AbortController(), cut: new AbortController() });
+    this.onBusy(true);
     try {
-      await task(mine.signal);
+      await task(mine.stale.signal, mine.cut.signal);
     } finally {
-      if (this.running === mine) {
-        this.running = null;
-        const next = this.waiting;
-        this.waiting = null;
-        if (next) this.take(next, false);
-        else document.documentElement.classList.remove("busy");
-      }
+      if (this.running === mine) await this.next();
     }
+  }
+
+  /** End what runs, and begin what waits. */
+  async next() {
+    const task = this.waiting;
+    this.stop();
+    if (task) await this.run(task);
   }
 
   stop() {
-    this.running?.abort();
+    clearTimeout(this.timer);
+    this.running?.stale.abort();
+    this.running?.cut.abort();
     this.running = this.waiting = null;
-    document.documentElement.classList.remove("busy");
+    this.onBusy(false);
   }
 }

@@ -9,14 +9,48 @@
  * @type {Record<Theme, [number, number, number][]>}
  */
 const STOPS = {
-  light: [[0.32, 0.15, 285], [0.45, 0.13, 255], [0.58, 0.11, 205], [0.71, 0.13, 160], [0.84, 0.14, 115]],
-  dark: [[0.95, 0.12, 108], [0.83, 0.15, 135], [0.71, 0.12, 172], [0.58, 0.11, 225], [0.45, 0.13, 270]],
+  light: [
+    [0.32, 0.15, 285],
+    [0.45, 0.13, 255],
+    [0.58, 0.11, 205],
+    [0.71, 0.13, 160],
+    [0.84, 0.14, 115],
+  ],
+  dark: [
+    [0.95, 0.12, 108],
+    [0.83, 0.15, 135],
+    [0.71, 0.12, 172],
+    [0.58, 0.11, 225],
+    [0.45, 0.13, 270],
+  ],
 };
 
 /** Kinds: after Okabe and Ito's advice, lightness varies with hue. @type {Record<Theme, string[]>} */
 const KINDS = {
-  light: ["#0067a5", "#c2410c", "#00795c", "#a3358f", "#8a6d00", "#3f8fd2", "#7a1f1f", "#4d9e2f", "#5b4bb7", "#6b7280"],
-  dark: ["#5cb3ff", "#ff9457", "#33c79a", "#ee8bd8", "#f0d04f", "#a5d4ff", "#ff7d7d", "#a7dd7a", "#b3a6ff", "#b6bcc8"],
+  light: [
+    "#0067a5",
+    "#c2410c",
+    "#00795c",
+    "#a3358f",
+    "#8a6d00",
+    "#3f8fd2",
+    "#7a1f1f",
+    "#4d9e2f",
+    "#5b4bb7",
+    "#6b7280",
+  ],
+  dark: [
+    "#5cb3ff",
+    "#ff9457",
+    "#33c79a",
+    "#ee8bd8",
+    "#f0d04f",
+    "#a5d4ff",
+    "#ff7d7d",
+    "#a7dd7a",
+    "#b3a6ff",
+    "#b6bcc8",
+  ],
 };
 
 /** Points without a rank. @type {Record<Theme, Rgb>} */
@@ -101,8 +135,12 @@ export function columnColours(values, theme) {
   const kinds = KINDS[theme].map(fromHex);
   const numeric = [...counts.keys()].every((value) => typeof value === "number");
   if (numeric && counts.size > kinds.length) {
-    let low = Infinity, high = -Infinity;
-    for (const value of counts.keys()) { low = Math.min(low, value); high = Math.max(high, value); }
+    let low = Infinity,
+      high = -Infinity;
+    for (const value of counts.keys()) {
+      low = Math.min(low, value);
+      high = Math.max(high, value);
+    }
     const colours = ramp(theme);
     const at = (/** @type {number} */ v) => colours[Math.round(((v - low) / (high - low || 1)) * 255)];
     return {
@@ -110,7 +148,10 @@ export function columnColours(values, theme) {
       legend: [low, (low + high) / 2, high].map((v) => ({ label: String(+v.toPrecision(3)), colour: at(v) })),
     };
   }
-  const frequent = [...counts].sort((a, b) => b[1] - a[1]).slice(0, kinds.length).map(([value]) => value);
+  const frequent = [...counts]
+    .sort((a, b) => b[1] - a[1])
+    .slice(0, kinds.length)
+    .map(([value]) => value);
   frequent.sort((a, b) => (a < b ? -1 : a > b ? 1 : 0));
   const known = new Map(frequent.map((value, i) => [value, kinds[i]]));
   const legend = frequent.map((value, i) => ({ label: String(value), colour: kinds[i] }));

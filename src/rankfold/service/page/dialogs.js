@@ -30,11 +30,23 @@ function fillHelp() {
     make("dd", {}, does),
   ]);
   byId("help-dialog").append(
-    make("h2", { id: "help-title" }, "What you see"),
-    make("p", {}, "The same points twice. Left, they are ranked by straight-line distance to the query. Right, by RAN, Ranking with Adaptive Neighbors: scores flow from neighbour to neighbour, so that what is connected to the query comes first, even where something else is nearer in a straight line."),
-    make("p", {}, "Sliders change the graph, and the answer follows. Mark results as right or wrong and ask again. Drop a file with a vector anywhere to ask with something new."),
+    make("h2", { id: "help-title", tabindex: -1, autofocus: true }, "What you see"),
+    make(
+      "p",
+      {},
+      "The same points twice. Left, they are ranked by straight-line distance to the query. Right, by RAN, Ranking with Adaptive Neighbors: scores flow from neighbour to neighbour, so that what is connected to the query comes first, even where something else is nearer in a straight line.",
+    ),
+    make(
+      "p",
+      {},
+      "Sliders change the graph, and the answer follows. Mark results as right or wrong and ask again. Drop a file with a vector anywhere to ask with something new.",
+    ),
     make("dl", {}, ...rows),
-    make("div", { class: "buttons" }, make("button", { type: "button", class: "main", "data-close": true }, "Close")),
+    make(
+      "div",
+      { class: "buttons" },
+      make("button", { type: "button", class: "main", "data-close": true }, "Close"),
+    ),
   );
 }
 
@@ -42,8 +54,11 @@ function fillHelp() {
 export function makeDialogs({ onKey, onVectors, info }) {
   fillHelp();
   for (const dialog of document.querySelectorAll("dialog")) {
-    for (const button of dialog.querySelectorAll("[data-close]")) button.addEventListener("click", () => dialog.close());
-    dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
+    for (const button of dialog.querySelectorAll("[data-close]"))
+      button.addEventListener("click", () => dialog.close());
+    dialog.addEventListener("click", (event) => {
+      if (event.target === dialog) dialog.close();
+    });
   }
   byId("help").addEventListener("click", () => byId("help-dialog").showModal());
   byId("key-form").addEventListener("submit", (/** @type {Event} */ event) => {
@@ -69,8 +84,12 @@ export function makeDialogs({ onKey, onVectors, info }) {
       byId("vector-error").textContent = error instanceof Error ? error.message : String(error);
     }
   });
-  byId("vector-text").addEventListener("input", () => { byId("vector-error").textContent = ""; });
-  byId("vector-file").addEventListener("change", () => { byId("vector-error").textContent = ""; });
+  byId("vector-text").addEventListener("input", () => {
+    byId("vector-error").textContent = "";
+  });
+  byId("vector-file").addEventListener("change", () => {
+    byId("vector-error").textContent = "";
+  });
 }
 
 /** Ask for the key; say so where the one that was given is not accepted. */
@@ -84,7 +103,8 @@ export function openVector(info) {
   if (!info) return;
   const numbers = info.features === 1 ? "1 number" : `${info.features} numbers`;
   const picture = info.image ? ", or a picture" : "";
-  byId("vector-hint").textContent = `Points here have ${numbers}. Paste them with commas or spaces between, as JSON, or choose an .npy, .json, .csv or .txt file${picture}.`;
+  byId("vector-hint").textContent =
+    `Points here have ${numbers}. Paste them with commas or spaces between, as JSON, or choose an .npy, .json, .csv or .txt file${picture}.`;
   byId("vector-text").placeholder = info.features === 2 ? "0.5, 0.25" : "0.1, 0.2, …";
   byId("vector-file").accept = `.npy,.json,.csv,.txt${info.image ? ",image/*" : ""}`;
   byId("vector-error").textContent = "";

@@ -11,13 +11,15 @@ const MOST_VECTORS = 20;
 /** @param {File} file @param {Info} info @returns {Promise<number[][]>} */
 export async function vectorsOf(file, info) {
   if (file.type.startsWith("image/")) return [await pictureVector(file, info)];
-  if (file.size > MOST_BYTES) throw new VectorError(`${file.name} is larger than 8 MiB; give one vector or a few.`);
+  if (file.size > MOST_BYTES)
+    throw new VectorError(`${file.name} is larger than 8 MiB; give one vector or a few.`);
   const ending = file.name.toLowerCase().split(".").pop() ?? "";
   if (!["npy", "json", "csv", "txt", "tsv"].includes(ending)) {
     const picture = info.image ? " or a picture" : "";
     throw new VectorError(`${file.name} cannot be read; give an .npy, .json, .csv or .txt file${picture}.`);
   }
-  const rows = ending === "npy" ? parseNpy(await file.arrayBuffer()) : parseText(await file.text(), info.features);
+  const rows =
+    ending === "npy" ? parseNpy(await file.arrayBuffer()) : parseText(await file.text(), info.features);
   return checkVectors(rows, info.features, MOST_VECTORS);
 }
 
@@ -38,7 +40,9 @@ async function pictureVector(file, info) {
   const canvas = document.createElement("canvas");
   canvas.width = width;
   canvas.height = height;
-  const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d", { willReadFrequently: true }));
+  const context = /** @type {CanvasRenderingContext2D} */ (
+    canvas.getContext("2d", { willReadFrequently: true })
+  );
   context.imageSmoothingQuality = "high";
   const fit = Math.min(width / bitmap.width, height / bitmap.height);
   const [across, down] = [bitmap.width * fit, bitmap.height * fit];
@@ -56,9 +60,18 @@ export function listenForFiles(onFile) {
     depth = Math.max(0, now);
     byId("drop").hidden = depth === 0;
   };
-  window.addEventListener("dragenter", (event) => { if (holds(event)) { event.preventDefault(); show(depth + 1); } });
-  window.addEventListener("dragover", (event) => { if (holds(event)) event.preventDefault(); });
-  window.addEventListener("dragleave", (event) => { if (holds(event)) show(depth - 1); });
+  window.addEventListener("dragenter", (event) => {
+    if (holds(event)) {
+      event.preventDefault();
+      show(depth + 1);
+    }
+  });
+  window.addEventListener("dragover", (event) => {
+    if (holds(event)) event.preventDefault();
+  });
+  window.addEventListener("dragleave", (event) => {
+    if (holds(event)) show(depth - 1);
+  });
   window.addEventListener("drop", (event) => {
     if (!holds(event)) return;
     event.preventDefault();

@@ -28,3 +28,8 @@ export function make(tag, attributes = {}, ...children) {
 export function announce(words) {
   byId("live").textContent = words;
 }
+
+/** How the page is, for all to see. @param {"loading"|"ready"|"error"} now */
+export function setState(now) {
+  document.documentElement.dataset.state = now;
+}

@@ -15,22 +15,46 @@ import { byId, make } from "./elements.js";
 export function showExamples(asked, picture, onRemove, undo) {
   const alone = asked.ids.length + asked.vectors.length === 1;
   const chips = [
-    ...asked.ids.map((id) => chip("id", String(id), picture(id), alone ? null : () => onRemove({ kind: "id", id }))),
+    ...asked.ids.map((id) =>
+      chip("id", String(id), picture(id), alone ? null : () => onRemove({ kind: "id", id })),
+    ),
     ...asked.vectors.map((vector, place) =>
-      chip("vector", vectorName(vector), null, alone ? null : () => onRemove({ kind: "vector", place }))),
-    ...asked.negative.map((id) => chip("negative", `✗ not ${id}`, picture(id), () => onRemove({ kind: "negative", id }))),
+      chip("vector", vectorName(vector), null, alone ? null : () => onRemove({ kind: "vector", place })),
+    ),
+    ...asked.negative.map((id) =>
+      chip("negative", `✗ not ${id}`, picture(id), () => onRemove({ kind: "negative", id })),
+    ),
   ];
   if (undo) {
-    chips.push(make("button", { type: "button", class: "quiet", "data-testid": "undo", title: "Back to the query before", onclick: undo }, "Undo"));
+    chips.push(
+      make(
+        "button",
+        {
+          type: "button",
+          class: "quiet",
+          "data-testid": "undo",
+          title: "Back to the query before",
+          onclick: undo,
+        },
+        "Undo",
+      ),
+    );
   }
   byId("examples").replaceChildren(...chips);
 }
 
 /** @param {string} kind @param {string} name @param {string|null} image @param {(() => void)|null} remove */
 function chip(kind, name, image, remove) {
-  const button = remove && make("button", { type: "button", class: "quiet", "aria-label": `Remove ${name}`, onclick: remove }, "✕");
-  return make("li", { "data-kind": kind, "data-testid": "example" },
-    image ? make("img", { src: image, alt: "" }) : null, make("span", { title: name }, name), button);
+  const button =
+    remove &&
+    make("button", { type: "button", class: "quiet", "aria-label": `Remove ${name}`, onclick: remove }, "✕");
+  return make(
+    "li",
+    { "data-kind": kind, "data-testid": "example" },
+    image ? make("img", { src: image, alt: "" }) : null,
+    make("span", { title: name }, name),
+    button,
+  );
 }
 
 /** @param {number[]} vector */
@@ -46,7 +70,8 @@ export function vectorName(vector) {
  * @returns {Asked}
  */
 export function without(asked, part) {
-  if (part.kind === "vector") return { ...asked, vectors: asked.vectors.filter((_, place) => place !== part.place) };
+  if (part.kind === "vector")
+    return { ...asked, vectors: asked.vectors.filter((_, place) => place !== part.place) };
   return {
     ...asked,
     ids: part.kind === "id" ? asked.ids.filter((id) => id !== part.id) : asked.ids,
@@ -63,7 +88,10 @@ export function without(asked, part) {
 export function refined(asked, marks) {
   const right = [...marks].filter(([, mark]) => mark === "right").map(([id]) => id);
   const wrong = [...marks].filter(([, mark]) => mark === "wrong").map(([id]) => id);
-  const ids = [...asked.ids.filter((id) => !wrong.includes(id)), ...right.filter((id) => !asked.ids.includes(id))];
+  const ids = [
+    ...asked.ids.filter((id) => !wrong.includes(id)),
+    ...right.filter((id) => !asked.ids.includes(id)),
+  ];
   const negative = [...asked.negative.filter((id) => !right.includes(id) && !wrong.includes(id)), ...wrong];
   return { ...asked, ids, negative };
 }

@@ -16,7 +16,9 @@ const STILL = 5;
 export function listen(element, view, handlers) {
   /** @type {Map<number, {x: number, y: number}>} */
   const fingers = new Map();
-  let begun = { x: 0, y: 0 }, moved = false, apart = 0;
+  let begun = { x: 0, y: 0 },
+    moved = false,
+    apart = 0;
   const at = (/** @type {MouseEvent} */ event) => {
     const box = element.getBoundingClientRect();
     return { x: event.clientX - box.left, y: event.clientY - box.top };
@@ -29,13 +31,20 @@ export function listen(element, view, handlers) {
   element.addEventListener("pointerdown", (event) => {
     if (event.button !== 0) return;
     fingers.set(event.pointerId, at(event));
-    if (fingers.size === 1) { begun = at(event); moved = false; }
-    if (fingers.size === 2) { apart = spread().apart; moved = true; }
+    if (fingers.size === 1) {
+      begun = at(event);
+      moved = false;
+    }
+    if (fingers.size === 2) {
+      apart = spread().apart;
+      moved = true;
+    }
     element.setPointerCapture(event.pointerId);
   });
 
   element.addEventListener("pointermove", (event) => {
-    const here = at(event), before = fingers.get(event.pointerId);
+    const here = at(event),
+      before = fingers.get(event.pointerId);
     if (!before) {
       if (event.pointerType !== "touch") handlers.look(here.x, here.y);
       return;
@@ -59,16 +68,23 @@ export function listen(element, view, handlers) {
     }
   });
   element.addEventListener("pointercancel", (event) => fingers.delete(event.pointerId));
-  element.addEventListener("pointerleave", (event) => { if (event.pointerType !== "touch") handlers.look(null, null); });
+  element.addEventListener("pointerleave", (event) => {
+    if (event.pointerType !== "touch") handlers.look(null, null);
+  });
 
-  element.addEventListener("wheel", (event) => {
-    // A map that shows everything lets the page scroll past it.
-    const passing = view.fits && !event.ctrlKey && (event.deltaY > 0 || window.scrollY > 0);
-    if (passing) return;
-    event.preventDefault();
-    const here = at(event), unit = event.deltaMode === 1 ? 24 : 1;
-    view.zoomBy(Math.exp(-Math.max(-240, Math.min(240, event.deltaY * unit)) * 0.0022), here.x, here.y);
-  }, { passive: false });
+  element.addEventListener(
+    "wheel",
+    (event) => {
+      // A map that shows everything lets the page scroll past it.
+      const passing = view.fits && !event.ctrlKey && (event.deltaY > 0 || window.scrollY > 0);
+      if (passing) return;
+      event.preventDefault();
+      const here = at(event),
+        unit = event.deltaMode === 1 ? 24 : 1;
+      view.zoomBy(Math.exp(-Math.max(-240, Math.min(240, event.deltaY * unit)) * 0.0022), here.x, here.y);
+    },
+    { passive: false },
+  );
 
   element.addEventListener("dblclick", (event) => event.preventDefault());
 
@@ -77,9 +93,14 @@ export function listen(element, view, handlers) {
     const step = 40;
     /** @type {Record<string, () => void>} */
     const keys = {
-      ArrowLeft: () => view.panBy(step, 0), ArrowRight: () => view.panBy(-step, 0),
-      ArrowUp: () => view.panBy(0, step), ArrowDown: () => view.panBy(0, -step),
-      "+": () => view.zoomBy(1.4), "=": () => view.zoomBy(1.4), "-": () => view.zoomBy(1 / 1.4), 0: () => view.fit(),
+      ArrowLeft: () => view.panBy(step, 0),
+      ArrowRight: () => view.panBy(-step, 0),
+      ArrowUp: () => view.panBy(0, step),
+      ArrowDown: () => view.panBy(0, -step),
+      "+": () => view.zoomBy(1.4),
+      "=": () => view.zoomBy(1.4),
+      "-": () => view.zoomBy(1 / 1.4),
+      0: () => view.fit(),
     };
     const does = keys[event.key];
     if (!does || (view.fits && event.key.startsWith("Arrow"))) return;

@@ -50,6 +50,10 @@ export class GlPoints {
     this.xy = null;
     /** @type {Paint|null} */
     this.paint = null;
+    /** @type {Record<string, WebGLUniformLocation|null>} */
+    this.uniform = {};
+    /** @type {Record<string, WebGLBuffer|null>} */
+    this.buffers = {};
     /** @type {() => void} */
     this.onRestored = () => {};
     this.prepare();
@@ -65,7 +69,10 @@ export class GlPoints {
   prepare() {
     const { gl } = this;
     const program = gl.createProgram();
-    for (const [kind, source] of /** @type {const} */ ([[gl.VERTEX_SHADER, VERTEX], [gl.FRAGMENT_SHADER, FRAGMENT]])) {
+    for (const [kind, source] of /** @type {const} */ ([
+      [gl.VERTEX_SHADER, VERTEX],
+      [gl.FRAGMENT_SHADER, FRAGMENT],
+    ])) {
       const shader = /** @type {WebGLShader} */ (gl.createShader(kind));
       gl.shaderSource(shader, source);
       gl.compileShader(shader);
@@ -74,16 +81,30 @@ export class GlPoints {
     gl.linkProgram(program);
     gl.useProgram(program);
     this.uniform = Object.fromEntries(
-      ["centre", "scale", "size", "time", "faint"].map((name) => [name, gl.getUniformLocation(program, name)]));
+      ["centre", "scale", "size", "time", "faint"].map((name) => [
+        name,
+        gl.getUniformLocation(program, name),
+      ]),
+    );
     gl.bindVertexArray(gl.createVertexArray());
-    this.buffers = Object.fromEntries(["place", "before", "after", "delay"].map((name) => {
-      const buffer = gl.createBuffer(), at = gl.getAttribLocation(program, name);
-      const bytes = name === "before" || name === "after";
-      gl.bindBuffer(gl.ARRAY_BUFFER, buffer);
-      gl.enableVertexAttribArray(at);
-      gl.vertexAttribPointer(at, bytes ? 4 : name === "place" ? 2 : 1, bytes ? gl.UNSIGNED_BYTE : gl.FLOAT, bytes, 0, 0);
-      return [name, buffer];
-    }));
+    this.buffers = Object.fromEntries(
+      ["place", "before", "after", "delay"].map((name) => {
+        const buffer = gl.createBuffer(),
+          at = gl.getAttribLocation(program, name);
+        const bytes = name === "before" || name === "after";
+        gl.bindBuffer(gl.ARRAY_BUFFER, buffer);
+        gl.enableVertexAttribArray(at);
+        gl.vertexAttribPointer(
+          at,
+          bytes ? 4 : name === "place" ? 2 : 1,
+          bytes ? gl.UNSIGNED_BYTE : gl.FLOAT,
+          bytes,
+          0,
+          0,
+        );
+        return [name, buffer];
+      }),
+    );
     this.order = gl.createBuffer();
     gl.bindBuffer(gl.ELEMENT_ARRAY_BUFFER, this.order);
     gl.enable(gl.BLEND);

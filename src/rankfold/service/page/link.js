@@ -22,8 +22,18 @@ const LONGEST_VECTOR = 64;
 /** @returns {Asked} */
 export function nothing() {
   return {
-    index: null, ids: [], vectors: [], negative: [], k: null, smoothness: null, alternations: null,
-    where: "", diversity: 0, method: "ran", judge: null, colouring: "rank",
+    index: null,
+    ids: [],
+    vectors: [],
+    negative: [],
+    k: null,
+    smoothness: null,
+    alternations: null,
+    where: "",
+    diversity: 0,
+    method: "ran",
+    judge: null,
+    colouring: "rank",
   };
 }
 
@@ -48,6 +58,7 @@ export function readId(text) {
 
 /** @param {Asked} asked @returns {string} with "#" */
 export function writeLink(asked) {
+  /** @type {string[]} */
   const parts = [];
   const add = (/** @type {string} */ name, /** @type {string} */ value) => parts.push(`${name}=${value}`);
   if (asked.ids.length) add("ids", asked.ids.map(writeId).join(","));
@@ -73,16 +84,27 @@ export function readLink(hash) {
   const asked = nothing();
   const [name, rest = ""] = hash.replace(/^#/, "").split(/\?(.*)/s);
   asked.index = decoded(name) || null;
-  const given = new Map(rest.split("&").filter(Boolean).map((part) => {
-    const at = part.indexOf("=");
-    return at < 0 ? [part, ""] : [part.slice(0, at), part.slice(at + 1)];
-  }));
+  const given = new Map(
+    rest
+      .split("&")
+      .filter(Boolean)
+      .map((part) => {
+        const at = part.indexOf("=");
+        return at < 0 ? [part, ""] : [part.slice(0, at), part.slice(at + 1)];
+      }),
+  );
   const text = (/** @type {string} */ key) => decoded(given.get(key) ?? "");
   const ids = (/** @type {string} */ key) =>
-    (given.get(key) ?? "").split(",").filter(Boolean).map((one) => readId(decoded(one)));
+    (given.get(key) ?? "")
+      .split(",")
+      .filter(Boolean)
+      .map((one) => readId(decoded(one)));
   asked.ids = [...new Set(ids("ids"))];
   asked.negative = [...new Set(ids("not"))].filter((id) => !asked.ids.includes(id));
-  const rows = (given.get("vectors") ?? "").split(";").filter(Boolean).map((row) => row.split(",").map(Number));
+  const rows = (given.get("vectors") ?? "")
+    .split(";")
+    .filter(Boolean)
+    .map((row) => row.split(",").map(Number));
   if (rows.every((row) => row.every(Number.isFinite))) asked.vectors = rows;
   asked.k = within(given.get("k"), 1, 200, true);
   asked.smoothness = within(given.get("smoothness"), 1e-6, 1e9, false);

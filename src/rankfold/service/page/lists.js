@@ -29,8 +29,9 @@ import { counterpart, move, short } from "./moves.js";
 
 /** @param {Shown} shown @param {Actions} actions */
 export function showLists(shown, actions) {
-  const focused = document.activeElement?.closest(".result");
-  const side = focused?.parentElement?.id, place = focused ? [...(focused.parentElement?.children ?? [])].indexOf(focused) : -1;
+  const focused = focusedRow();
+  const side = focused?.parentElement?.id,
+    place = focused ? [...(focused.parentElement?.children ?? [])].indexOf(focused) : -1;
   fill(byId("list-plain"), shown.plain.ids.slice(0, shown.count), shown, actions, false);
   fill(byId("list-shape"), shown.listed.slice(0, shown.count), shown, actions, true);
   if (side) byId(side).children[Math.max(0, place)]?.querySelector(".pick")?.focus({ preventScroll: true });
@@ -47,7 +48,8 @@ function fill(list, ids, shown, actions, shape) {
 
 /** One result of a list is reached by Tab; arrow keys choose which. @param {Element|null} row @param {boolean} now */
 function reachable(row, now) {
-  for (const button of row?.querySelectorAll("button") ?? []) button.setAttribute("tabindex", now ? "0" : "-1");
+  for (const button of row?.querySelectorAll("button") ?? [])
+    button.setAttribute("tabindex", now ? "0" : "-1");
 }
 
 /** @param {Id} id @param {number} rank @param {Shown} shown @param {Actions} actions @param {boolean} shape */
@@ -62,19 +64,33 @@ function item(id, rank, shown, actions, shape) {
     ? move(rank, shown.plain.ranks.get(id), shown.depth)
     : counterpart(rank, shown.shape.ranks.get(id), shown.shape.scores.get(id), shown.depth);
   const says = value === undefined ? "" : `, ${shown.column} ${value}${other ? ", unlike the query" : ""}`;
-  const pick = make("button", {
-    type: "button", class: "pick", tabindex: -1, title: `${id}: ${scoreWords} ${score}; ${moved.words}`,
-    "aria-label": `Rank ${rank}, id ${id}${says}, ${scoreWords} ${score}, ${moved.words}`,
-  },
-  shown.pictures && point?.image ? make("img", { src: point.image, alt: "", loading: "lazy" }) : null,
-  make("span", { class: "rank" }, String(rank)),
-  make("span", { class: "name" }, String(id)),
-  make("span", { class: "value" }, ...valueParts(shown.column, value)),
-  make("span", { class: "score" }, score),
-  make("span", { class: "move", "data-kind": moved.kind }, moved.text));
-  const row = make("li", {
-    class: `result${other ? " other" : ""}`, "data-testid": "result", "data-id": JSON.stringify(id), "data-rank": rank,
-  }, pick, shape ? marks(id, shown, actions) : null);
+  const pick = make(
+    "button",
+    {
+      type: "button",
+      class: "pick",
+      tabindex: -1,
+      title: `${id}: ${scoreWords} ${score}; ${moved.words}`,
+      "aria-label": `Rank ${rank}, id ${id}${says}, ${scoreWords} ${score}, ${moved.words}`,
+    },
+    shown.pictures && point?.image ? make("img", { src: point.image, alt: "", loading: "lazy" }) : null,
+    make("span", { class: "rank" }, String(rank)),
+    make("span", { class: "name" }, String(id)),
+    make("span", { class: "value" }, ...valueParts(shown.column, value)),
+    make("span", { class: "score" }, score),
+    make("span", { class: "move", "data-kind": moved.kind }, moved.text),
+  );
+  const row = make(
+    "li",
+    {
+      class: `result${other ? " other" : ""}`,
+      "data-testid": "result",
+      "data-id": JSON.stringify(id),
+      "data-rank": rank,
+    },
+    pick,
+    shape ? marks(id, shown, actions) : null,
+  );
   let explained = true; // with a finger, the first touch explains and the second asks
   pick.addEventListener("pointerdown", (/** @type {PointerEvent} */ event) => {
     explained = event.pointerType !== "touch" || row.classList.contains("looked");
@@ -85,9 +101,39 @@ function item(id, rank, shown, actions, shape) {
   });
   pick.addEventListener("focus", () => actions.look(id));
   pick.addEventListener("blur", () => actions.look(null));
-  row.addEventListener("pointerenter", (/** @type {PointerEvent} */ event) => { if (event.pointerType !== "touch") actions.look(id); });
-  row.addEventListener("pointerleave", (/** @type {PointerEvent} */ event) => { if (event.pointerType !== "touch") actions.look(null); });
+  // Not when it comes under the pointer by scrolling: then keys choose what is looked at.
+  row.addEventListener("pointermove", (/** @type {PointerEvent} */ event) => {
+    if (event.pointerType !== "touch" && pointerMoved) actions.look(id);
+  });
+  row.addEventListener("pointerleave", (/** @type {PointerEvent} */ event) => {
+    if (event.pointerType !== "touch") actions.look(focusedId());
+  });
   return row;
+}
+
+let pointerMoved = false,
+  pointerAt = "";
+window.addEventListener(
+  "pointermove",
+  (event) => {
+    const at = `${event.screenX} ${event.screenY}`;
+    pointerMoved = at !== pointerAt;
+    pointerAt = at;
+  },
+  { capture: true },
+);
+
+/** The result that keys have chosen. */
+function focusedRow() {
+  const focused = document.activeElement;
+  return focused?.matches(":focus-visible")
+    ? /** @type {HTMLElement|null} */ (focused.closest(".result"))
+    : null;
+}
+
+function focusedId() {
+  const row = focusedRow();
+  return row ? JSON.parse(/** @type {string} */ (row.dataset.id)) : null;
 }
 
 /** @param {string|null} column @param {unknown} value */
@@ -102,11 +148,21 @@ function distance(score, pushed) {
 
 /** @param {Id} id @param {Shown} shown @param {Actions} actions */
 function marks(id, shown, actions) {
-  const button = (/** @type {"right"|"wrong"} */ mark, /** @type {string} */ sign) => make("button", {
-    type: "button", tabindex: -1, "data-mark": mark, "data-testid": `mark-${mark}`, title: `Mark as ${mark}`,
-    "aria-label": `Mark ${id} as ${mark}`, "aria-pressed": shown.marks.get(id) === mark,
-    onclick: () => actions.mark(id, mark),
-  }, sign);
+  const button = (/** @type {"right"|"wrong"} */ mark, /** @type {string} */ sign) =>
+    make(
+      "button",
+      {
+        type: "button",
+        tabindex: -1,
+        "data-mark": mark,
+        "data-testid": `mark-${mark}`,
+        title: `Mark as ${mark}`,
+        "aria-label": `Mark ${id} as ${mark}`,
+        "aria-pressed": shown.marks.get(id) === mark,
+        onclick: () => actions.mark(id, mark),
+      },
+      sign,
+    );
   return make("span", { class: "marks" }, button("right", "✓"), button("wrong", "✗"));
 }
 
@@ -123,7 +179,10 @@ export function showMarks(marked) {
 /** Show which result is looked at. @param {Id|null} id */
 export function showLooked(id) {
   for (const row of document.querySelectorAll(".result")) {
-    row.classList.toggle("looked", id !== null && /** @type {HTMLElement} */ (row).dataset.id === JSON.stringify(id));
+    row.classList.toggle(
+      "looked",
+      id !== null && /** @type {HTMLElement} */ (row).dataset.id === JSON.stringify(id),
+    );
   }
 }
 
@@ -132,10 +191,18 @@ export function listKeys(list, actions) {
   list.addEventListener("keydown", (event) => {
     const row = /** @type {HTMLElement|null} */ (/** @type {Element} */ (event.target).closest(".result"));
     if (!row || event.ctrlKey || event.metaKey) return;
-    const rows = [...list.querySelectorAll(".result")], at = rows.indexOf(row);
+    const rows = [...list.querySelectorAll(".result")],
+      at = rows.indexOf(row);
     const across = list.classList.contains("pictures") ? perLine(rows) : 1;
     /** @type {Record<string, number>} */
-    const steps = { ArrowDown: across, ArrowUp: -across, ArrowRight: 1, ArrowLeft: -1, Home: -at, End: rows.length - 1 - at };
+    const steps = {
+      ArrowDown: across,
+      ArrowUp: -across,
+      ArrowRight: 1,
+      ArrowLeft: -1,
+      Home: -at,
+      End: rows.length - 1 - at,
+    };
     if (event.key in steps) {
       event.preventDefault();
       const next = rows[Math.max(0, Math.min(rows.length - 1, at + steps[event.key]))];

@@ -1,7 +1,7 @@
 /** Looking at one point: its card, its path on the map, its straight line. */
 
 import * as api from "./api.js";
-import { shapeQuery } from "./asking.js";
+import { Turns, shapeQuery } from "./asking.js";
 import { pathWords, showCard, showHint, showOwn } from "./card.js";
 import { announce } from "./elements.js";
 import { showLooked } from "./lists.js";
@@ -15,22 +15,28 @@ import { showLooked } from "./lists.js";
  * @property {import("./moves.js").Ranked} plain
  * @property {import("./moves.js").Ranked} shape
  * @property {number} depth
- * @property {Place|null} vectorPlace
+ * @property {Place[]} vectorPlaces
  */
 
-const PATIENCE = 110, LEAVING = 140;
+/** In indexes up to this size every point is explained. */
+const EXPLAINED_WHOLE = 5000;
+
+const PATIENCE = 110,
+  LEAVING = 140;
 
 export class Looking {
   /**
    * @param {import("./maps.js").Maps} maps
    * @param {(ids: Id[], signal: AbortSignal) => Promise<void>} fetchPoints
    * @param {(id: Id) => string|null} picture
+   * @param {() => boolean} busy whether another answer is on its way
    * @param {(error: unknown) => string} onError says what is wrong
    */
-  constructor(maps, fetchPoints, picture, onError) {
+  constructor(maps, fetchPoints, picture, busy, onError) {
     this.maps = maps;
     this.fetchPoints = fetchPoints;
     this.picture = picture;
+    this.busy = busy;
     this.onError = onError;
     /** @type {Context|null} */
     this.context = null;
@@ -38,8 +44,7 @@ export class Looking {
     this.id = null;
     this.leaving = 0;
     this.waiting = 0;
-    /** @type {AbortController|null} */
-    this.asking = null;
+    this.turns = new Turns(8000);
     /** @type {Map<Id, import("./card.js").Reason>} */
     this.reasons = new Map();
   }
@@ -48,10 +53,9 @@ export class Looking {
   follow(context) {
     this.context = context;
     this.reasons.clear();
-    this.asking?.abort();
     const id = this.id;
     this.id = null;
-    if (id !== null && context) this.look(id);
+    if (id !== null && context) this.begin(id);
     else this.leave();
   }
 
@@ -60,11 +64,13 @@ export class Looking {
     clearTimeout(this.leaving);
     if (id === null) {
       this.leaving = window.setTimeout(() => this.leave(), LEAVING);
-      return;
-    }
+    } else this.begin(id);
+  }
+
+  /** @param {Id} id */
+  begin(id) {
     if (id === this.id || !this.context) return;
     clearTimeout(this.waiting);
-    this.asking?.abort();
     this.id = id;
     showLooked(id);
     this.draw(null);
@@ -74,8 +80,20 @@ export class Looking {
       return;
     }
     const known = this.reasons.get(id) ?? null;
-    this.show(known, null);
-    if (!known) this.waiting = window.setTimeout(() => this.explain(id), PATIENCE);
+    const far = this.isFar(id);
+    this.show(known, far);
+    if (!known && !far) this.waiting = window.setTimeout(() => this.explain(id), PATIENCE);
+  }
+
+  /**
+   * Far points of a large index are not asked about: their path takes long to find.
+   * @param {Id} id
+   * @returns {string|null} what to say instead
+   */
+  isFar(id) {
+    const { context } = this;
+    if (!context || context.info.points <= EXPLAINED_WHOLE || context.shape.ranks.has(id)) return null;
+    return `It is beyond the first ${context.depth.toLocaleString("en-GB")} by shape. Only those are explained here.`;
   }
 
   /** Do not leave: the pointer is on the card. */
@@ -86,30 +104,31 @@ export class Looking {
   leave() {
     clearTimeout(this.leaving);
     clearTimeout(this.waiting);
-    this.asking?.abort();
     this.id = null;
     showLooked(null);
     this.draw(null);
     showHint(this.context !== null);
   }
 
-  /** @param {Id} id */
-  async explain(id) {
+  /** Ask why, one point at a time: what the server has begun, it ends. @param {Id} id */
+  explain(id) {
     const { context } = this;
-    if (!context) return;
-    const mine = (this.asking = new AbortController());
-    try {
-      const reason = await api.explain(context.info.name, shapeQuery(context.asked), id, mine.signal);
-      const ids = reason.path ? reason.path.steps.map((/** @type {{end: Id}} */ step) => step.end) : [id];
-      await this.fetchPoints(ids, mine.signal);
-      if (mine.signal.aborted || this.id !== id || this.context !== context) return;
-      this.reasons.set(id, reason);
-      this.show(reason, null);
-      if (document.activeElement?.closest(".result")) announce(pathWords(reason));
-    } catch (error) {
-      if (mine.signal.aborted) return;
-      this.show(null, this.onError(error));
-    }
+    if (!context || this.busy()) return; // the answer that comes is explained
+    this.turns.take(async (signal, cut) => {
+      try {
+        const reason = await api.explain(context.info.name, shapeQuery(context.asked), id, cut);
+        if (signal.aborted) return;
+        const ids = reason.path ? reason.path.steps.map((/** @type {{end: Id}} */ step) => step.end) : [id];
+        await this.fetchPoints(ids, cut);
+        if (signal.aborted || this.context !== context) return;
+        this.reasons.set(id, reason);
+        if (this.id !== id) return;
+        this.show(reason, null);
+        if (document.activeElement?.closest(".result")) announce(pathWords(reason));
+      } catch (error) {
+        if (!signal.aborted && this.id === id) this.show(null, this.onError(error));
+      }
+    }, true);
   }
 
   /** @param {import("./card.js").Reason|null} reason @param {string|null} failed */
@@ -117,8 +136,15 @@ export class Looking {
     const { context, id } = this;
     if (!context || id === null) return;
     showCard({
-      id, reason, failed, picture: this.picture, plain: context.plain.ranks.get(id), shape: context.shape.ranks.get(id),
-      depth: context.depth, filtered: context.asked.where.trim() !== "",
+      id,
+      reason,
+      failed,
+      picture: this.picture,
+      plain: context.plain.ranks.get(id),
+      shape: context.shape.ranks.get(id),
+      reached: context.asked.method === "euclidean" || context.shape.scores.get(id) !== 0,
+      depth: context.depth,
+      filtered: context.asked.where.trim() !== "",
     });
     this.draw(reason);
   }
@@ -128,13 +154,14 @@ export class Looking {
     const { maps, context, id } = this;
     const looked = id === null ? null : this.place(id);
     const role = id !== null && context && roleOf(id, context.asked);
-    const straight = [], path = [];
+    const straight = [],
+      path = [];
     if (looked && context && !role) {
       for (const from of this.origins()) straight.push({ from, to: looked });
       const steps = reason?.path?.steps ?? [];
       const most = Math.max(...steps.map((step) => step.weight), 1e-12);
       for (const step of steps) {
-        const from = step.start === null ? context.vectorPlace : this.place(step.start);
+        const from = step.start === null ? this.vectorPlace(reason?.path?.example) : this.place(step.start);
         const to = this.place(step.end);
         if (from && to) path.push({ from, to, weight: step.weight / most });
       }
@@ -150,12 +177,19 @@ export class Looking {
     return [this.maps.places.xy[2 * row], this.maps.places.xy[2 * row + 1]];
   }
 
+  /** Where the vector is that a path begins at. @param {number} [example] its place among all examples */
+  vectorPlace(example = 0) {
+    if (!this.context) return null;
+    const { asked, vectorPlaces } = this.context;
+    return vectorPlaces[example - asked.ids.length - asked.negative.length] ?? vectorPlaces[0] ?? null;
+  }
+
   /** Places of the examples. @returns {Place[]} */
   origins() {
     if (!this.context) return [];
-    const { asked, vectorPlace } = this.context;
+    const { asked, vectorPlaces } = this.context;
     const places = asked.ids.map((id) => this.place(id)).filter((place) => place !== null);
-    return vectorPlace && asked.vectors.length ? [...places, vectorPlace] : places;
+    return [...places, ...vectorPlaces];
   }
 }
 

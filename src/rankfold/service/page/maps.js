@@ -12,7 +12,8 @@ import { View } from "./view.js";
 /** @typedef {"plain"|"shape"} Side */
 /** @typedef {{colours: Uint8Array, delay: Float32Array, order: Uint32Array}} Target */
 
-const FLOW = 900, SLIDE = 260;
+const FLOW = 900,
+  SLIDE = 260;
 const REACH = 14;
 
 class Panel {
@@ -95,7 +96,8 @@ export class Maps {
 
   /** Change the colours of a map. @param {Side} side @param {Target} target @param {boolean} flow in order of rank */
   recolour(side, target, flow) {
-    const panel = this.panels[side], now = performance.now();
+    const panel = this.panels[side],
+      now = performance.now();
     const before = panel.paint ? mixed(panel.paint, panel.time(now)) : blank(target.colours);
     const delay = flow ? target.delay : new Float32Array(target.delay.length);
     panel.paint = { before, after: target.colours, delay, order: target.order };
@@ -123,7 +125,8 @@ export class Maps {
     let moving = false;
     for (const panel of this.sides) {
       for (const canvas of [panel.below, panel.above]) {
-        const width = Math.round(this.view.width * ratio), height = Math.round(this.view.height * ratio);
+        const width = Math.round(this.view.width * ratio),
+          height = Math.round(this.view.height * ratio);
         if (canvas.width !== width) canvas.width = width;
         if (canvas.height !== height) canvas.height = height;
       }

@@ -45,7 +45,8 @@ export function move(here, there, depth) {
  * @returns {{text: string, kind: "up"|"down"|"same"|"beyond", words: string}}
  */
 export function counterpart(here, there, score, depth) {
-  if (there === undefined) return { text: `beyond ${depth}`, kind: "beyond", words: `beyond place ${depth} by shape` };
+  if (there === undefined)
+    return { text: `beyond ${depth}`, kind: "beyond", words: `beyond place ${depth} by shape` };
   if (score === 0) return { text: "not reached", kind: "beyond", words: "not reached along the shape" };
   const kind = there < here ? "up" : there > here ? "down" : "same";
   return { text: `→ ${there}`, kind, words: `place ${there} by shape` };
@@ -74,7 +75,7 @@ export function short(value) {
   if (!Number.isFinite(value)) return "–";
   if (value === 0) return "0";
   const size = Math.abs(value);
-  if (size >= 1e5 || size < 1e-3) return value.toExponential(1).replace("e+", "e").replace("-", "−");
+  if (size >= 1e5 || size < 1e-3) return value.toExponential(1).replace("e+", "e").replaceAll("-", "−");
   return String(Number(value.toPrecision(3)));
 }
 

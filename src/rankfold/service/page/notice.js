@@ -38,7 +38,17 @@ export function showNotice(words, action = null, kind = "error") {
 export function showBusy(seconds, then) {
   let left = Math.ceil(seconds);
   const words = () => `The server is busy. Asking again in ${left} s.`;
-  showNotice(words(), { label: "Ask now", act: () => { hideNotice(); then(); } }, "busy");
+  showNotice(
+    words(),
+    {
+      label: "Ask now",
+      act: () => {
+        hideNotice();
+        then();
+      },
+    },
+    "busy",
+  );
   timer = window.setInterval(() => {
     left -= 1;
     byId("notice-text").textContent = words();

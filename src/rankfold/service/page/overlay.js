@@ -37,7 +37,12 @@ export function drawScene(canvas, view, scene, ratio, size) {
   context.clearRect(0, 0, view.width, view.height);
   context.lineCap = context.lineJoin = "round";
   const at = (/** @type {Place} */ place) => view.toPixel(place[0], place[1]);
-  const line = (/** @type {Place} */ from, /** @type {Place} */ to, /** @type {number} */ width, /** @type {string} */ colour) => {
+  const line = (
+    /** @type {Place} */ from,
+    /** @type {Place} */ to,
+    /** @type {number} */ width,
+    /** @type {string} */ colour,
+  ) => {
     context.beginPath();
     context.moveTo(...at(from));
     context.lineTo(...at(to));
@@ -45,7 +50,13 @@ export function drawScene(canvas, view, scene, ratio, size) {
     context.strokeStyle = colour;
     context.stroke();
   };
-  const ring = (/** @type {Place} */ place, /** @type {number} */ radius, /** @type {number} */ width, /** @type {string} */ colour, fill = "") => {
+  const ring = (
+    /** @type {Place} */ place,
+    /** @type {number} */ radius,
+    /** @type {number} */ width,
+    /** @type {string} */ colour,
+    fill = "",
+  ) => {
     context.beginPath();
     context.arc(...at(place), radius, 0, 2 * Math.PI);
     if (fill) {
@@ -56,7 +67,12 @@ export function drawScene(canvas, view, scene, ratio, size) {
     context.strokeStyle = colour;
     context.stroke();
   };
-  const cross = (/** @type {Place} */ place, /** @type {number} */ arm, /** @type {number} */ width, /** @type {string} */ colour) => {
+  const cross = (
+    /** @type {Place} */ place,
+    /** @type {number} */ arm,
+    /** @type {number} */ width,
+    /** @type {string} */ colour,
+  ) => {
     const [x, y] = at(place);
     context.beginPath();
     context.moveTo(x - arm, y - arm);
@@ -76,8 +92,14 @@ export function drawScene(canvas, view, scene, ratio, size) {
   for (const { from, to, weight } of scene.path) line(from, to, 1.5 + 5 * weight, path);
   for (const { to } of scene.path) ring(to, 2.4, 1.5, path, ground);
   for (const place of scene.right) ring(place, near + 1, 2.5, right);
-  for (const place of scene.wrong) { cross(place, near, 5, ground); cross(place, near, 2.5, wrong); }
-  for (const place of scene.against) { cross(place, near + 1, 6, ground); cross(place, near + 1, 3.5, wrong); }
+  for (const place of scene.wrong) {
+    cross(place, near, 5, ground);
+    cross(place, near, 2.5, wrong);
+  }
+  for (const place of scene.against) {
+    cross(place, near + 1, 6, ground);
+    cross(place, near + 1, 3.5, wrong);
+  }
   for (const place of scene.examples) {
     ring(place, 9, 6, ground);
     ring(place, 9, 2.5, path, ground);

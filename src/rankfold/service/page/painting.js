@@ -23,6 +23,7 @@ export function byRank(places, ranking, depth, theme, shape) {
   const delay = new Float32Array(count).fill(1);
   if (!ranking) return { colours, delay, order: Uint32Array.from({ length: count }, (_, i) => i) };
   const steps = ramp(theme);
+  /** @type {number[]} */
   const above = [];
   ranking.ids.forEach((id, place) => {
     const row = places.rows.get(id);

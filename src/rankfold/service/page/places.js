@@ -75,14 +75,18 @@ export function nearest(places, x, y, radius) {
   const { grid, xy } = places;
   const [left, low] = cellOf(grid.bounds, grid.side, x - radius, y - radius);
   const [right, high] = cellOf(grid.bounds, grid.side, x + radius, y + radius);
-  let best = null, least = radius * radius;
+  let best = null,
+    least = radius * radius;
   for (let line = low; line <= high; line++) {
     for (let column = left; column <= right; column++) {
       const cell = line * grid.side + column;
       for (let at = grid.starts[cell]; at < grid.starts[cell + 1]; at++) {
         const row = grid.rows[at];
         const square = (xy[2 * row] - x) ** 2 + (xy[2 * row + 1] - y) ** 2;
-        if (square <= least) { least = square; best = row; }
+        if (square <= least) {
+          least = square;
+          best = row;
+        }
       }
     }
   }

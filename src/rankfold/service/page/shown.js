@@ -40,7 +40,9 @@ export class AnswerView {
   /** The column to judge by: the one asked for, or the first that names kinds. @param {Info} info @param {Asked} asked */
   columnOf(info, asked) {
     if (asked.judge !== null) return asked.judge in info.columns ? asked.judge : null;
-    const kinds = Object.entries(info.columns).filter(([name, kind]) => name !== "image" && kind !== "number");
+    const kinds = Object.entries(info.columns).filter(
+      ([name, kind]) => name !== "image" && kind !== "number",
+    );
     return kinds[0]?.[0] ?? null;
   }
 
@@ -56,7 +58,15 @@ export class AnswerView {
   /** Nothing is shown yet. */
   clear() {
     this.context = null;
-    for (const id of ["list-plain", "list-shape", "examples", "caption-plain", "caption-shape", "judged-plain", "judged-shape"]) {
+    for (const id of [
+      "list-plain",
+      "list-shape",
+      "examples",
+      "caption-plain",
+      "caption-shape",
+      "judged-plain",
+      "judged-shape",
+    ]) {
       byId(id).replaceChildren();
     }
     clearCertificate();
@@ -76,9 +86,12 @@ export class AnswerView {
   /** @param {Id[]} ids @param {AbortSignal} signal */
   async fetchPoints(ids, signal) {
     const { info } = this.page;
-    const missing = [...new Set(ids)].filter((id) => !this.known.has(id)).slice(0, info?.limits?.points ?? 1000);
+    const missing = [...new Set(ids)]
+      .filter((id) => !this.known.has(id))
+      .slice(0, info?.limits?.points ?? 1000);
     if (!missing.length || !info) return;
-    for (const point of await api.points(info.name, missing, Boolean(this.pictures), signal)) this.known.set(point.id, point);
+    for (const point of await api.points(info.name, missing, Boolean(this.pictures), signal))
+      this.known.set(point.id, point);
   }
 
   /** @param {Id} id */
@@ -91,10 +104,11 @@ export class AnswerView {
     const [plain, shape] = answers.map((answer) => ranked(answer.results));
     const listed = (answers[2] ?? answers[1]).results.map((/** @type {{id: Id}} */ one) => one.id);
     const ids = [...asked.ids, ...asked.negative, ...plain.ids.slice(0, SHOWN), ...listed.slice(0, SHOWN)];
-    const vectorPlace = this.page.vectorPlace(asked, plain.ids);
-    const sameQuery = this.context && JSON.stringify(query(this.context.asked)) === JSON.stringify(query(asked));
+    const vectorPlaces = this.page.vectorPlaces(asked, plain.ids);
+    const sameQuery =
+      this.context && JSON.stringify(query(this.context.asked)) === JSON.stringify(query(asked));
     if (signal.aborted) return;
-    const context = { info, asked, plain, shape, listed, depth: depthOf(info), vectorPlace };
+    const context = { info, asked, plain, shape, listed, depth: depthOf(info), vectorPlaces };
     await this.fetchPoints(ids, signal);
     if (signal.aborted) return;
     this.context = context;
@@ -105,7 +119,9 @@ export class AnswerView {
     this.page.showExamples();
     showCertificate(answers[1]);
     this.page.looking.follow(context);
-    announce(`${listed.length ? `First by shape: ${listed.slice(0, 3).join(", ")}.` : "No results."} ${byId("judged-shape").textContent}`);
+    announce(
+      `${listed.length ? `First by shape: ${listed.slice(0, 3).join(", ")}.` : "No results."} ${byId("judged-shape").textContent}`,
+    );
   }
 
   /** Values of the column that the query has. @returns {unknown[]} */
@@ -118,10 +134,16 @@ export class AnswerView {
 
   /** Colour both maps. @param {boolean} flow */
   paint(flow) {
-    const { page: { maps, info, asked }, context, values } = this;
+    const {
+      page: { maps, info, asked },
+      context,
+      values,
+    } = this;
     if (!maps.places || !info) return;
-    const depth = depthOf(info), now = theme(), byKind = asked.colouring === "column" && values !== null;
-    showLead(info, asked.method, byKind ? this.column : null);
+    const depth = depthOf(info),
+      now = theme(),
+      byKind = asked.colouring === "column" && values !== null;
+    showLead(info, maps.places.ids.length, asked.method, byKind ? this.column : null);
     if (byKind) {
       const target = byColumn(maps.places, values, now);
       maps.recolour("plain", target, false);
@@ -129,7 +151,11 @@ export class AnswerView {
       showLegend(now, depth, info.points, target.legend, this.column);
     } else {
       maps.recolour("plain", byRank(maps.places, context?.plain ?? null, depth, now, false), flow);
-      maps.recolour("shape", byRank(maps.places, context?.shape ?? null, depth, now, asked.method !== "euclidean"), flow);
+      maps.recolour(
+        "shape",
+        byRank(maps.places, context?.shape ?? null, depth, now, asked.method !== "euclidean"),
+        flow,
+      );
       showLegend(now, depth, info.points, null, null);
     }
   }
@@ -138,13 +164,25 @@ export class AnswerView {
     const { context, column } = this;
     if (!context) return;
     const wanted = this.wanted();
-    showLists({
-      ...context, count: SHOWN, pictures: Boolean(this.pictures), pushed: context.asked.negative.length > 0,
-      column, wanted, known: this.known, marks: this.marks,
-    }, this.actions);
+    showLists(
+      {
+        ...context,
+        count: SHOWN,
+        pictures: Boolean(this.pictures),
+        pushed: context.asked.negative.length > 0,
+        column,
+        wanted,
+        known: this.known,
+        marks: this.marks,
+      },
+      this.actions,
+    );
     const kin = this.values?.filter((value) => wanted.includes(value)).length ?? 0;
     const first = Math.min(context.depth, Math.max(0, kin - context.asked.ids.length));
-    for (const [side, ids] of /** @type {const} */ ([["plain", context.plain.ids], ["shape", context.shape.ids]])) {
+    for (const [side, ids] of /** @type {const} */ ([
+      ["plain", context.plain.ids],
+      ["shape", context.shape.ids],
+    ])) {
       const shown = side === "plain" ? ids : context.listed;
       showSharing(byId(`judged-${side}`), column, this.valuesOf(shown.slice(0, SHOWN)), wanted, SHOWN, false);
       showSharing(byId(`caption-${side}`), column, this.valuesOf(ids.slice(0, first)), wanted, first, true);
@@ -153,10 +191,15 @@ export class AnswerView {
 
   /** @param {Id[]} ids */
   valuesOf(ids) {
-    const rows = this.page.maps.places?.rows, { column, values } = this;
+    const rows = this.page.maps.places?.rows,
+      { column, values } = this;
     return ids.map((id) => {
       const row = rows?.get(id);
-      return row !== undefined && values ? values[row] : column ? this.known.get(id)?.payload?.[column] : undefined;
+      return row !== undefined && values
+        ? values[row]
+        : column
+          ? this.known.get(id)?.payload?.[column]
+          : undefined;
     });
   }
 
@@ -183,10 +226,17 @@ export class AnswerView {
     byId("feedback").hidden = !this.marks.size;
     byId("marked").textContent = `${right.length} right, ${wrong.length} wrong`;
     showMarks(this.marks);
-    const { looking, maps } = this.page, { context } = this;
-    const at = (/** @type {Id[]} */ ids) => ids.map((id) => looking.place(id)).filter((place) => place !== null);
-    const examples = context ? [...at(context.asked.ids), ...(context.vectorPlace ? [context.vectorPlace] : [])] : [];
-    const scene = { examples, against: at(context?.asked.negative ?? []), right: at(right), wrong: at(wrong) };
+    const { looking, maps } = this.page,
+      { context } = this;
+    const at = (/** @type {Id[]} */ ids) =>
+      ids.map((id) => looking.place(id)).filter((place) => place !== null);
+    const examples = context ? [...at(context.asked.ids), ...context.vectorPlaces] : [];
+    const scene = {
+      examples,
+      against: at(context?.asked.negative ?? []),
+      right: at(right),
+      wrong: at(wrong),
+    };
     maps.setScene("plain", { ...scene, shown: at(context?.plain.ids.slice(0, SHOWN) ?? []) });
     maps.setScene("shape", { ...scene, shown: at(context?.listed.slice(0, SHOWN) ?? []) });
   }

@@ -22,8 +22,12 @@ export function parseNpy(buffer) {
   const shape = /'shape':\s*\(([^)]*)\)/.exec(header);
   if (!kind || !shape) throw new VectorError("The file holds no plain array of numbers.");
   const read = reader(view, kind[2] + kind[3], kind[1] !== ">");
-  if (!read) throw new VectorError(`The file holds numbers of kind ${kind[2]}${kind[3]}; save them as float32.`);
-  const sizes = shape[1].split(",").filter((part) => part.trim()).map(Number);
+  if (!read)
+    throw new VectorError(`The file holds numbers of kind ${kind[2]}${kind[3]}; save them as float32.`);
+  const sizes = shape[1]
+    .split(",")
+    .filter((part) => part.trim())
+    .map(Number);
   if (sizes.length < 1 || sizes.length > 2) {
     throw new VectorError(`The array has ${sizes.length} dimensions; give one vector or rows of vectors.`);
   }
@@ -32,7 +36,10 @@ export function parseNpy(buffer) {
   if (begin + rows * columns * size > bytes.length) throw new VectorError("The file ends too early.");
   const fortran = /'fortran_order':\s*True/.test(header);
   return Array.from({ length: rows }, (_, r) =>
-    Array.from({ length: columns }, (_, c) => read(begin + size * (fortran ? c * rows + r : r * columns + c))));
+    Array.from({ length: columns }, (_, c) =>
+      read(begin + size * (fortran ? c * rows + r : r * columns + c)),
+    ),
+  );
 }
 
 /**
@@ -43,15 +50,24 @@ export function parseNpy(buffer) {
  */
 function reader(view, kind, little) {
   switch (kind) {
-    case "f4": return (at) => view.getFloat32(at, little);
-    case "f8": return (at) => view.getFloat64(at, little);
-    case "i4": return (at) => view.getInt32(at, little);
-    case "i8": return (at) => Number(view.getBigInt64(at, little));
-    case "i2": return (at) => view.getInt16(at, little);
-    case "u2": return (at) => view.getUint16(at, little);
-    case "u1": return (at) => view.getUint8(at);
-    case "i1": return (at) => view.getInt8(at);
-    default: return null;
+    case "f4":
+      return (at) => view.getFloat32(at, little);
+    case "f8":
+      return (at) => view.getFloat64(at, little);
+    case "i4":
+      return (at) => view.getInt32(at, little);
+    case "i8":
+      return (at) => Number(view.getBigInt64(at, little));
+    case "i2":
+      return (at) => view.getInt16(at, little);
+    case "u2":
+      return (at) => view.getUint16(at, little);
+    case "u1":
+      return (at) => view.getUint8(at);
+    case "i1":
+      return (at) => view.getInt8(at);
+    default:
+      return null;
   }
 }
 
@@ -67,7 +83,12 @@ export function parseText(text, features) {
   if (!trimmed) throw new VectorError("There are no numbers here.");
   if (trimmed.startsWith("[") || trimmed.startsWith("{")) return fromJson(trimmed);
   const lines = trimmed.split(/\r?\n/).filter((line) => line.trim() && !line.trim().startsWith("#"));
-  const rows = lines.map((line) => line.trim().replace(/[,;\s]+$/, "").split(/\s*[,;\t]\s*|\s+/));
+  const rows = lines.map((line) =>
+    line
+      .trim()
+      .replace(/[,;\s]+$/, "")
+      .split(/\s*[,;\t]\s*|\s+/),
+  );
   if (rows.length > 1 && rows[0].every((cell) => cell !== "" && Number.isNaN(Number(cell)))) rows.shift();
   const numbers = rows.map((row) => row.map(number));
   const all = numbers.flat();
@@ -78,7 +99,8 @@ export function parseText(text, features) {
 /** @param {string} cell */
 function number(cell) {
   const value = Number(cell);
-  if (cell === "" || !Number.isFinite(value)) throw new VectorError(`“${cell.slice(0, 20)}” is not a number.`);
+  if (cell === "" || !Number.isFinite(value))
+    throw new VectorError(`“${cell.slice(0, 20)}” is not a number.`);
   return value;
 }
 
@@ -108,12 +130,14 @@ function fromJson(text) {
  */
 export function checkVectors(vectors, features, most) {
   if (!vectors.length) throw new VectorError("There are no numbers here.");
-  if (vectors.length > most) throw new VectorError(`${vectors.length} vectors are too many; give at most ${most}.`);
+  if (vectors.length > most)
+    throw new VectorError(`${vectors.length} vectors are too many; give at most ${most}.`);
   for (const vector of vectors) {
     if (vector.length !== features) {
       throw new VectorError(`This vector has ${vector.length} numbers; the points here have ${features}.`);
     }
-    if (!vector.every(Number.isFinite)) throw new VectorError("The vector holds values that are not finite numbers.");
+    if (!vector.every(Number.isFinite))
+      throw new VectorError("The vector holds values that are not finite numbers.");
   }
   return vectors;
 }

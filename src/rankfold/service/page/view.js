@@ -66,7 +66,8 @@ export class View {
     const { left, right, bottom, top } = this.bounds;
     const slack = (/** @type {number} */ size, /** @type {number} */ pixels) =>
       Math.max(0, size / 2 - (pixels / 2 - MARGIN) / this.scale);
-    const across = slack(right - left, this.width), upwards = slack(top - bottom, this.height);
+    const across = slack(right - left, this.width),
+      upwards = slack(top - bottom, this.height);
     const clamp = (/** @type {number} */ v, /** @type {number} */ c, /** @type {number} */ room) =>
       Math.min(c + room, Math.max(c - room, v));
     this.x = clamp(this.x, (left + right) / 2, across);

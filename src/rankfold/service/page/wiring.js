@@ -25,16 +25,20 @@ export function makeControls(page) {
   });
   byId("reset").addEventListener("click", () => {
     byId("slider-k").focus();
-    page.ask({ ...page.asked, k: null, smoothness: null, alternations: null }, { history: "replace", flow: false });
+    page.ask(
+      { ...page.asked, k: null, smoothness: null, alternations: null },
+      { history: "replace", flow: false },
+    );
   });
   makeDialogs({
-    onKey: () => (page.again ? page.again() : page.connect()),
+    onKey: () => (page.again ? page.again() : page.opening.connect()),
     onVectors: (vectors) => page.askVectors(vectors),
     info: () => page.info,
   });
   listenForFiles((file) => drop(page, file));
   window.addEventListener("paste", (event) => {
-    const target = /** @type {Element} */ (event.target), text = event.clipboardData?.getData("text");
+    const target = /** @type {Element} */ (event.target),
+      text = event.clipboardData?.getData("text");
     if (!text || target.closest?.("input, textarea, dialog")) return;
     byId("vector-text").value = text;
     openVector(page.info);
@@ -61,23 +65,31 @@ function makeFields(page) {
     const text = byId("ask-id").value.trim();
     if (!text) return;
     // A number may also be the text of an id: take what the map has.
-    const id = readId(text), known = page.maps.places?.rows;
+    const id = readId(text),
+      known = page.maps.places?.rows;
     page.askWith(known?.has(id) || !known?.has(text) ? id : text, false);
     byId("ask-id").select();
   });
   byId("filter-form").addEventListener("submit", (/** @type {Event} */ event) => {
     event.preventDefault();
-    page.ask({ ...page.asked, where: byId("where").value }, { history: "replace", flow: false });
+    filter();
   });
-  byId("where").addEventListener("change", () => {
-    if (byId("where").value !== page.asked.where) byId("filter-form").requestSubmit();
-  });
+  // Enter brings both events; the filter is asked for once.
+  const filter = () => {
+    const where = byId("where").value;
+    if (where !== page.asked.where) page.ask({ ...page.asked, where }, { history: "replace", flow: false });
+  };
+  byId("where").addEventListener("change", filter);
   byId("method").addEventListener("change", () => {
     page.ask({ ...page.asked, method: byId("method").value }, { history: "replace", flow: false });
   });
   byId("judge").addEventListener("change", async () => {
     const judge = byId("judge").value;
-    const asked = { ...page.asked, judge, colouring: judge ? page.asked.colouring : /** @type {const} */ ("rank") };
+    const asked = {
+      ...page.asked,
+      judge,
+      colouring: judge ? page.asked.colouring : /** @type {const} */ ("rank"),
+    };
     page.asked = asked;
     await page.judge(asked);
     redress(page);
@@ -90,7 +102,11 @@ function makeFields(page) {
   byId("clear-marks").addEventListener("click", () => page.view.clearMarks());
   byId("skip").addEventListener("click", (/** @type {Event} */ event) => {
     event.preventDefault(); // the address names what is shown
-    /** @type {HTMLElement|null} */ (byId("results").querySelector(".pick[tabindex='0']") ?? byId("results")).focus();
+    (byId("results").querySelector(".pick[tabindex='0']") ?? byId("results")).focus();
+  });
+  document.addEventListener("pointerdown", (event) => {
+    const target = /** @type {Element} */ (event.target);
+    if (event.pointerType === "touch" && !target.closest(".result, .why")) page.looking.leave();
   });
   byId("why").addEventListener("pointerenter", () => page.looking.stay());
   byId("why").addEventListener("pointerleave", () => page.looking.look(null));
@@ -100,7 +116,8 @@ function makeFields(page) {
   for (const button of lists.querySelectorAll("[data-show]")) {
     button.addEventListener("click", () => {
       lists.dataset.show = button.dataset.show;
-      for (const one of lists.querySelectorAll(".switch button")) one.setAttribute("aria-pressed", String(one === button));
+      for (const one of lists.querySelectorAll(".switch button"))
+        one.setAttribute("aria-pressed", String(one === button));
     });
   }
 }

@@ -9,10 +9,16 @@ import { counted, sharing, short } from "./moves.js";
 /** @typedef {import("./moves.js").Ranked} Ranked */
 /** @typedef {import("./moves.js").Id} Id */
 
-/** @param {Info} info @param {string} method @param {string|null} column by which maps are coloured; null: by rank */
-export function showLead(info, method, column) {
+/**
+ * @param {Info} info
+ * @param {number} drawn points of the map, which may be some of all
+ * @param {string} method
+ * @param {string|null} column by which maps are coloured; null: by rank
+ */
+export function showLead(info, drawn, method, column) {
   const how = column ? `coloured by ${column}` : "coloured by rank from the point you chose";
-  const points = `Both maps show the same ${counted(info.points, "point")}, ${how}. `;
+  const some = drawn < info.points ? `${drawn.toLocaleString("en-GB")} of ` : "";
+  const points = `Both maps show the same ${some}${counted(info.points, "point")}, ${how}. `;
   const [left, right] = info.example
     ? [" straight-line distance jumps the gap. ", " RAN follows the curve."]
     : [" straight-line distance. ", ` ${name(method)} follows the shape of the data.`];
@@ -44,7 +50,10 @@ export function showSharing(element, column, values, wanted, first, brief) {
   const { same, of } = sharing(values, wanted, first);
   const what = wanted.length === 1 ? `${column} ${wanted[0]}` : `a ${column}`;
   const numbers = brief
-    ? [make("b", {}, same.toLocaleString("en-GB")), ` of the first ${of.toLocaleString("en-GB")} share ${what}`]
+    ? [
+        make("b", {}, same.toLocaleString("en-GB")),
+        ` of the first ${of.toLocaleString("en-GB")} share ${what}`,
+      ]
     : [make("b", {}, `${same} of ${of}`), ` share ${what} with the query`];
   element.replaceChildren(...numbers);
 }
@@ -75,13 +84,24 @@ export function showLegend(theme, depth, points, kinds, column) {
   });
   const rest = depth < points - 1 ? `beyond ${depth.toLocaleString("en-GB")}, or not reached` : "not reached";
   byId("legend").replaceChildren(
-    make("span", {}, "first", bar, `rank ${Math.max(1, Math.min(depth, points - 1)).toLocaleString("en-GB")}`),
-    make("span", {}, dot(NEUTRAL[theme]), rest), ...signs());
+    make(
+      "span",
+      {},
+      "first",
+      bar,
+      `rank ${Math.max(1, Math.min(depth, points - 1)).toLocaleString("en-GB")}`,
+    ),
+    make("span", {}, dot(NEUTRAL[theme]), rest),
+    ...signs(),
+  );
 }
 
 /** What lies over the points. */
 function signs() {
-  return [make("span", {}, make("i", { class: "target" }), "query"), make("span", {}, make("i", { class: "ring" }), "listed below")];
+  return [
+    make("span", {}, make("i", { class: "target" }), "query"),
+    make("span", {}, make("i", { class: "ring" }), "listed below"),
+  ];
 }
 
 export function clearCertificate() {
@@ -93,12 +113,15 @@ export function clearCertificate() {
 export function showCertificate(answer) {
   const parts = [];
   if (answer.certified) parts.push("certified");
-  if (Number.isFinite(answer.bound)) parts.push(answer.bound ? `error at most ${short(answer.bound)}` : "exact");
+  if (Number.isFinite(answer.bound))
+    parts.push(answer.bound ? `error at most ${short(answer.bound)}` : "exact");
   if (answer.alternations != null) parts.push(counted(answer.alternations, "alternation"));
   if (!answer.converged) parts.push("not converged");
   const words = parts.map((part) => part.replaceAll(" ", "\u00a0")).join("\u00a0· ");
   byId("certificate").textContent = words.charAt(0).toUpperCase() + words.slice(1);
-  byId("certificate").title = answer.certified ? "It is proven that no other point scores higher than these." : "";
+  byId("certificate").title = answer.certified
+    ? "It is proven that no other point scores higher than these."
+    : "";
   byId("collapsed").hidden = !answer.collapsed;
   byId("collapsed").textContent = answer.collapsed
     ? "The alternation was stopped: the query had begun to cut itself off from its neighbours. The answer is that of the last sound graph."

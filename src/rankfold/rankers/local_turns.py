@@ -10,7 +10,7 @@ from scipy import sparse
 from rankfold.rankers.closed_form import ClosedForm
 from rankfold.rankers.graph_step import CandidateLists, Graph, GraphStep
 from rankfold.rankers.reached import Best, signed_best
-from rankfold.rankers.region import Base, LocalScores, RegionGraph, assemble
+from rankfold.rankers.region import Base, LocalScores, RegionGraph, assemble, distinct
 from rankfold.solvers import ConjugateGradients
 from rankfold.types import FloatArray, IntArray, Query
 
@@ -135,8 +135,8 @@ class LocalTurns:
         """Return these points, the query's, and all whose rows depend on them."""
         points = np.union1d(points, self.own)
         inside = points[points < self.lists.engine.n_points]
-        around = [base.weights[inside].indices, base.ending[inside].indices]
-        return np.union1d(points, np.concatenate(around)).astype(np.intp)
+        around = [points, base.weights[inside].indices, base.ending[inside].indices]
+        return distinct(np.concatenate(around), len(self.dense)).astype(np.intp)
 
     def _rows(self, points: IntArray, base: Base, scores: LocalScores) -> RegionGraph:
         """Return rows learned for the scores."""

@@ -11,6 +11,7 @@ of which only the rows of the region are ever made.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -94,10 +95,12 @@ def assemble(
             entries = graph.affinity.tocoo()
             parts.append((entries.row + first, entries.col, entries.data / 2))
             mirrored.append((entries.col, entries.row + first, entries.data / 2))
-    around = np.setdiff1d(np.concatenate([part[1] for part in parts]), inside)
-    placed = [(row, _places(column, inside, around, len(points)), w) for row, column, w in parts]
+    columns = np.concatenate([part[1] for part in parts])
+    numbering = _by_table if len(columns) > n_points else _by_search
+    around, places_of = numbering(columns, inside, len(points), n_points)
+    placed = [(row, places_of(column), w) for row, column, w in parts]
     for column, row, w in mirrored:
-        places = _places(column, inside, around, len(points))
+        places = places_of(column)
         own = places < len(points)
         placed.append((places[own], row[own], w[own]))
     row, column, data = (np.concatenate(arrays) for arrays in zip(*placed, strict=True))
@@ -112,8 +115,41 @@ def assemble(
     return RegionGraph(points, np.concatenate([points, around]), weights, cost, squares)
 
 
-def _places(columns: IntArray, inside: IntArray, around: IntArray, n_region: int) -> IntArray:
-    """Return where points stand: among those of the region, or after it."""
-    place = np.searchsorted(inside, columns)
-    found = inside[np.minimum(place, len(inside) - 1)] == columns if len(inside) else place < 0
-    return np.where(found, place, n_region + np.searchsorted(around, columns))
+def distinct(points: IntArray, n_points: int) -> IntArray:
+    """Return points in ascending order, each once; all are below ``n_points``.
+
+    Examples
+    --------
+    >>> distinct(np.array([5, 2, 5]), 6)
+    array([2, 5])
+    """
+    if len(points) <= n_points:
+        return np.unique(points)
+    met = np.zeros(n_points, dtype=bool)
+    met[points] = True
+    return np.flatnonzero(met)
+
+
+Numbering = tuple[IntArray, Callable[[IntArray], IntArray]]
+"""The points around a region, and where points stand: among its own, or after them."""
+
+
+def _by_search(columns: IntArray, inside: IntArray, n_region: int, _: int) -> Numbering:
+    """Return them without anything that is as long as the database."""
+    around = np.setdiff1d(columns, inside)
+
+    def places(points: IntArray) -> IntArray:
+        place = np.searchsorted(inside, points)
+        found = inside[np.minimum(place, len(inside) - 1)] == points if len(inside) else place < 0
+        return np.where(found, place, n_region + np.searchsorted(around, points))
+
+    return around, places
+
+
+def _by_table(columns: IntArray, inside: IntArray, n_region: int, n_points: int) -> Numbering:
+    """Return them for a region with more edges than the database has points."""
+    around = np.setdiff1d(distinct(columns, n_points), inside, assume_unique=True)
+    table = np.empty(n_points, dtype=np.intp)
+    table[inside] = np.arange(len(inside))
+    table[around] = n_region + np.arange(len(around))
+    return around, table.__getitem__

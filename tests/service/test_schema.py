@@ -14,6 +14,9 @@ from schemathesis.checks import CHECKS, load_all_checks
 from rankfold import Index
 from rankfold.service import Settings, create_app
 
+# As a service that runs does: answers say whether they have settled.
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
 N_EXAMPLES = int(os.environ.get("RANKFOLD_SCHEMA_EXAMPLES", "15"))
 """Requests of each kind for each operation; by hand, set it to a thousand."""
 

@@ -18,7 +18,7 @@ N_REQUESTS = 1000
 N_POINTS = 40
 INSIDE = (
     "traceback", 'file "', "site-packages", "/src/", "/lib/", "pydantic", "fastapi", "starlette",
-    "uvicorn", "h11", "sqlite", "numpy", "rankfold.", "error:", "exception", "recursion", "object at",
+    "uvicorn", "h11", "sqlite", "numpy", "rankfold.", "error:", "exception", "recursion",
 )  # fmt: skip
 """What would tell how the service is made; in small letters."""
 

@@ -3,39 +3,26 @@
 Started with the files of FAISS indexes, each of which becomes a route.
 """
 
-import socket
 import sys
 from pathlib import Path
-from typing import Any
 
 import faiss
 import uvicorn
 from fastapi import FastAPI
-from pydantic import BaseModel
+from fastapi.responses import JSONResponse
 
+from rankfold.service.listening import address_of, bind
+from rankfold.service.logs import write_logs
 from rankfold.service.protection import protect
+from rankfold.service.requests import Queries
 from rankfold.service.settings import Settings
-
-
-class Query(BaseModel):
-    """One example; the other fields are there to have bodies of the same length."""
-
-    ids: list[int]
-    top: int
-    method: str
-    columns: list[str]
-
-
-class Queries(BaseModel):
-    """The body of a request."""
-
-    queries: list[Query]
+from rankfold.service.turns import Turn
 
 
 def plain_app(searches):
     """Return an app with a route for each FAISS index."""
     app = FastAPI(openapi_url=None)
-    turns = protect(app, Settings(), {}).turns
+    protect(app, Settings(), {})
 
     def answer(search, asked):
         # All at once, as FAISS is meant to be asked.
@@ -50,8 +37,8 @@ def plain_app(searches):
 
     def add(name, search):
         @app.post(f"/{name}")
-        async def query(body: Queries) -> dict[str, Any]:
-            return await turns.run(answer, search, body.queries)
+        async def query(body: Queries, turn: Turn) -> JSONResponse:
+            return JSONResponse(await turn.run(answer, search, body.queries))
 
     for name, search in searches.items():
         add(name, search)
@@ -61,12 +48,12 @@ def plain_app(searches):
 def main():
     faiss.omp_set_num_threads(1)
     app = plain_app({Path(file).stem: faiss.read_index(file) for file in sys.argv[1:]})
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        listening.listen()  # whoever reads the address may connect
-        print(f"http://127.0.0.1:{listening.getsockname()[1]}", flush=True)
-        config = uvicorn.Config(app, log_level="warning", access_log=False)
-        uvicorn.Server(config).run(sockets=[listening])
+    write_logs("info")
+    with bind("127.0.0.1", 0) as place:
+        place.listen()  # whoever reads the address may connect
+        print(address_of(place), flush=True)
+        config = uvicorn.Config(app, ws="none", log_config=None, access_log=False)
+        uvicorn.Server(config).run(sockets=[place])
 
 
 if __name__ == "__main__":

@@ -41,8 +41,8 @@ def digits(tmp_path_factory):
     """The folder of an index of digits."""
     data = datasets.load("digits")
     path = tmp_path_factory.mktemp("indexes") / "digits"
-    # TODO: layout="graph"
-    Index.build(data.X, payload={"digit": data.labels}, path=path, source=IMAGES).close()
+    payload = {"digit": data.labels}
+    Index.build(data.X, payload=payload, path=path, source=IMAGES, layout="graph").close()
     return path
 
 

@@ -78,12 +78,12 @@ def test_the_key_comes_from_the_environment(monkeypatch):
     monkeypatch.delenv(KEY_VARIABLE, raising=False)
     assert Settings.from_environment().api_key is None
     monkeypatch.setenv(KEY_VARIABLE, KEY)
-    settings = Settings.from_environment(top=5)
-    assert (settings.api_key, settings.top) == (KEY, 5)
+    settings = Settings.from_environment(waiting=5)
+    assert (settings.api_key, settings.waiting) == (KEY, 5)
     assert KEY not in repr(settings)
 
 
-@pytest.mark.parametrize("limit", [{"top": 0}, {"timeout": 0}, {"running": 0}, {"waiting": -1}])
+@pytest.mark.parametrize("limit", [{"bodies": 0}, {"timeout": 0}, {"running": 0}, {"waiting": -1}])
 def test_limits_are_checked(limit):
     (name,) = limit
     with pytest.raises(InputError, match=name):

@@ -5,6 +5,9 @@ import json
 
 import pytest
 from guarded_service import JSON, asking, guarded
+from pydantic import ValidationError
+
+from rankfold.service.requests import NewPoints, Queries
 
 FACTS = {"type", "title", "status", "detail", "errors", "request_id"}
 
@@ -93,6 +96,24 @@ def test_little_of_what_was_sent_comes_back():
     assert "secret" not in json.dumps(problem)
     assert len(json.dumps(problem)) < 10_000
     assert len(problem["errors"]) == 20
+
+
+@pytest.mark.parametrize(
+    ("model", "body"),
+    [
+        (Queries, {"queries": [{"vectors": [["x"] * 100] * 1000}] * 64}),
+        (Queries, {"queries": [{"ids": [None] * 1000, "negative": [None] * 1000}] * 64}),
+        (Queries, {"queries": [{f"x{i}": 1 for i in range(10_000)}]}),
+        (Queries, {"queries": [{"ids": [1], "parameters": {f"x{i}": 1 for i in range(10_000)}}]}),
+        (NewPoints, {"points": [{"payload": {f"x{i}": [] for i in range(10_000)}}] * 1000}),
+        (NewPoints, {"points": [{"payload": {f"x{i}": [] for i in range(20)}}] * 1000}),
+    ],
+)
+def test_a_body_full_of_errors_makes_few(model, body):
+    # Millions of errors, one for each wrong value, would take minutes and gigabytes.
+    with pytest.raises(ValidationError) as caught:
+        model.model_validate(body)
+    assert caught.value.error_count() <= 120
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,9 @@ from base64 import b64decode
 import numpy as np
 import pytest
 
+from rankfold.check import InputError
 from rankfold.rankers import RANKERS
+from rankfold.service import create_app
 from rankfold.service.requests import Method
 
 VECTOR = [float(value) for value in range(64)]
@@ -244,3 +246,8 @@ def test_an_unknown_index_is_not_there(client):
         assert response.status_code == 404
         assert response.headers["content-type"] == "application/problem+json"
         assert "digits, two-moons, three-rings" in response.json()["detail"]
+
+
+def test_an_index_cannot_take_the_name_of_an_example(index):
+    with pytest.raises(InputError, match="'two-moons' is the name of an example"):
+        create_app({"two-moons": index})

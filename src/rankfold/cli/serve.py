@@ -8,11 +8,15 @@ from contextlib import ExitStack
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from rankfold.cli.compiling import telling_of_compilation
 from rankfold.cli.errors import Command, interruptible
+
+if TYPE_CHECKING:
+    from rankfold.index import Index
 
 PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 LEVELS = ["debug", "info", "warning", "error"]
@@ -98,7 +102,16 @@ def serve(
             name: stack.enter_context(Index.open(path, write=writable))
             for name, path in named.items()
         }
+        for index in indexes.values():
+            ask_once(index)
         run(indexes, settings, place, log_level, partial(announce, browser))
+
+
+def ask_once(index: Index) -> None:
+    """Make the graph and compile what answers, so that the first client need not wait for it."""
+    with telling_of_compilation(len(index)):
+        for point in index.ids[:1]:
+            index.query(point, top=1)
 
 
 def check_installed() -> None:

@@ -8,10 +8,11 @@ from importlib.metadata import version
 
 from fastapi import FastAPI
 
+from rankfold.check import InputError
 from rankfold.index import Index
 from rankfold.service import reading, writing
 from rankfold.service.description import describe
-from rankfold.service.examples import build_examples
+from rankfold.service.examples import EXAMPLES, build_examples
 from rankfold.service.pages import page_router
 from rankfold.service.protection import protect
 from rankfold.service.responses import Health
@@ -34,6 +35,9 @@ def create_app(indexes: Mapping[str, Index], settings: Settings | None = None) -
     settings : Settings, optional
     """
     settings = settings or Settings()
+    for name in EXAMPLES:
+        if name in indexes:
+            raise InputError(f"{name!r} is the name of an example; serve the index under another.")
     examples = build_examples()
     writable = settings.api_key is not None
     own = [Served(name, index, False, writable) for name, index in indexes.items()]

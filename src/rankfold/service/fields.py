@@ -15,17 +15,22 @@ def field_errors(error: RequestValidationError) -> list[tuple[str, str]]:
     """Return fields and what is wrong with each, such as ``queries[3].where``."""
     found: dict[str, list[str]] = {}
     for one in error.errors():
-        origin, *parts = one["loc"] or ("body",)
-        if one["type"] == "json_invalid":
-            message = f"this is no JSON: {one.get('ctx', {}).get('error', 'cannot be read')}"
-            found.setdefault("body", []).append(f"{message} (at character {parts[0]})")
-            continue
-        sent = error.body if origin == "body" else None
-        name = _path(parts, sent, one["type"]) if origin == "body" else _joined(parts)
-        messages = found.setdefault(name or str(origin), [])
-        if one["msg"] not in messages:
-            messages.append(one["msg"])
-    return [(name, "; or: ".join(messages)) for name, messages in found.items()][:MOST]
+        name, message = _field_and_message(one, error.body)
+        if name not in found and len(found) == MOST:
+            break
+        messages = found.setdefault(name, [])
+        if message not in messages:
+            messages.append(message)
+    return [(name, "; or: ".join(messages)) for name, messages in found.items()]
+
+
+def _field_and_message(error: Any, body: Any) -> tuple[str, str]:
+    origin, *parts = error["loc"] or ("body",)
+    if error["type"] == "json_invalid":
+        why = error.get("ctx", {}).get("error", "it cannot be read")
+        return "body", f"this is no JSON: {why} (at character {parts[0]})"
+    name = _path(parts, body, error["type"]) if origin == "body" else _joined(parts)
+    return name or str(origin), error["msg"].removeprefix("Value error, ")
 
 
 def _path(parts: Sequence[str | int], sent: Any, kind: str) -> str:

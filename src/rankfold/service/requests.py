@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, StrictStr
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StrictInt,
+    StrictStr,
+    model_validator,
+)
 
 MOST_QUERIES, MOST_EXAMPLES, MOST_POINTS = 64, 1000, 1000
 MOST_RESULTS, MOST_SKIPPED = 2000, 10_000
@@ -12,6 +21,17 @@ MOST_NEIGHBORS, MOST_ALTERNATIONS, MOST_STEPS = 200, 20, 1000
 MOST_MAPPED = 100_000
 LONGEST_CONDITION, LONGEST_NAME, MOST_COLUMNS = 2000, 1000, 500
 MOST_FEATURES = 100_000
+
+FEW = 20
+"""Unknown fields that are named one by one; millions of errors would take minutes to tell."""
+
+
+def _few_columns(payload: Any) -> Any:
+    """Require few columns before any is looked at, which `max_length` alone does not."""
+    if isinstance(payload, dict) and len(payload) > MOST_COLUMNS:
+        raise ValueError(f"there are {len(payload)} columns, but may be up to {MOST_COLUMNS}")
+    return payload
+
 
 Method = Literal[
     "ran",
@@ -27,11 +47,13 @@ Whole = Annotated[StrictInt, Field(ge=-(2**63), le=2**63 - 1)]
 Text = Annotated[StrictStr, Field(min_length=1, max_length=LONGEST_NAME)]
 Id = Whole | Text
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
-Vector = Annotated[list[Number], Field(min_length=1, max_length=MOST_FEATURES)]
+Vector = Annotated[list[Number], Field(fail_fast=True, min_length=1, max_length=MOST_FEATURES)]
 Value = StrictBool | Whole | Number | StrictStr | None
-Payload = Annotated[dict[Text, Value], Field(max_length=MOST_COLUMNS)]
-Columns = Annotated[list[Text], Field(max_length=MOST_COLUMNS)]
-Some = Annotated[list[Id], Field(min_length=1, max_length=MOST_POINTS)]
+Payload = Annotated[
+    dict[Text, Value], BeforeValidator(_few_columns), Field(max_length=MOST_COLUMNS)
+]
+Columns = Annotated[list[Text], Field(fail_fast=True, max_length=MOST_COLUMNS)]
+Some = Annotated[list[Id], Field(fail_fast=True, min_length=1, max_length=MOST_POINTS)]
 Share = Annotated[Number, Field(gt=0, lt=1)]
 
 
@@ -39,6 +61,14 @@ class Body(BaseModel):
     """Something in a request: a field that is not known is an error, not silence."""
 
     model_config = ConfigDict(extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _few_unknown(cls, fields: Any) -> Any:
+        if isinstance(fields, dict) and len(fields) > len(cls.model_fields) + FEW:
+            known = ", ".join(cls.model_fields)
+            raise ValueError(f"there are {len(fields)} fields, but only these: {known}")
+        return fields
 
 
 class Parameters(Body):
@@ -76,21 +106,23 @@ class Parameters(Body):
 class Query(Body):
     """What is asked for: at least one of `ids` and `vectors`."""
 
-    ids: Annotated[list[Id], Field(max_length=MOST_EXAMPLES)] = Field(
+    ids: Annotated[list[Id], Field(fail_fast=True, max_length=MOST_EXAMPLES)] = Field(
         default=[], description="Points that serve as examples."
     )
-    vectors: Annotated[list[Vector], Field(max_length=MOST_EXAMPLES)] = Field(
+    vectors: Annotated[list[Vector], Field(fail_fast=True, max_length=MOST_EXAMPLES)] = Field(
         default=[], description="Examples that are not in the index."
     )
-    weights: Annotated[list[Number], Field(max_length=2 * MOST_EXAMPLES)] | None = Field(
-        default=None,
-        description="How much each example counts, ids first, then vectors; above zero.",
+    weights: Annotated[list[Number], Field(fail_fast=True, max_length=2 * MOST_EXAMPLES)] | None = (
+        Field(
+            default=None,
+            description="How much each example counts, ids first, then vectors; above zero.",
+        )
     )
-    negative: Annotated[list[Id], Field(max_length=MOST_EXAMPLES)] = Field(
+    negative: Annotated[list[Id], Field(fail_fast=True, max_length=MOST_EXAMPLES)] = Field(
         default=[], description="Points unlike what is looked for."
     )
-    negative_vectors: Annotated[list[Vector], Field(max_length=MOST_EXAMPLES)] = Field(
-        default=[], description="Such examples that are not in the index."
+    negative_vectors: Annotated[list[Vector], Field(fail_fast=True, max_length=MOST_EXAMPLES)] = (
+        Field(default=[], description="Such examples that are not in the index.")
     )
     where: Annotated[StrictStr, Field(max_length=LONGEST_CONDITION)] | None = Field(
         default=None, description="A condition on payload, such as `price < 10 and not sold`."
@@ -132,7 +164,7 @@ class Query(Body):
 class Queries(Body):
     """Queries that are answered one after the other."""
 
-    queries: Annotated[list[Query], Field(min_length=1, max_length=MOST_QUERIES)]
+    queries: Annotated[list[Query], Field(fail_fast=True, min_length=1, max_length=MOST_QUERIES)]
 
     model_config = ConfigDict(
         extra="forbid", json_schema_extra={"examples": [{"queries": [{"ids": [0], "top": 5}]}]}
@@ -175,7 +207,7 @@ class NewPoint(Body):
 class NewPoints(Body):
     """Points to add, all or none of them."""
 
-    points: Annotated[list[NewPoint], Field(min_length=1, max_length=MOST_POINTS)]
+    points: Annotated[list[NewPoint], Field(fail_fast=True, min_length=1, max_length=MOST_POINTS)]
 
 
 class ChangedPoint(Body):
@@ -189,7 +221,9 @@ class ChangedPoint(Body):
 class ChangedPoints(Body):
     """Points to change, all or none of them; all with a vector or all without."""
 
-    points: Annotated[list[ChangedPoint], Field(min_length=1, max_length=MOST_POINTS)]
+    points: Annotated[
+        list[ChangedPoint], Field(fail_fast=True, min_length=1, max_length=MOST_POINTS)
+    ]
 
 
 class Removed(Body):

@@ -16,7 +16,7 @@ ANY_HOST = "*"
 
 @dataclass(frozen=True)
 class Settings:
-    """The limits of a service.
+    """The limits of a service; what a single request may ask for is in its description.
 
     Parameters
     ----------
@@ -31,16 +31,6 @@ class Settings:
         Longest body of a request.
     bodies : int
         Bodies kept in memory at a time.
-    queries, top, offset, examples : int
-        Most queries in a request, most results of each, most to skip before, most examples.
-    points : int
-        Most points in one change or one lookup.
-    map_points : int
-        Most points of a map.
-    where : int
-        Most characters of a condition.
-    neighbors, alternations : int
-        Most of each that a query may ask for.
     timeout, body_timeout : float
         Seconds for a request, and for its body to arrive.
     running, waiting : int
@@ -48,8 +38,8 @@ class Settings:
 
     Examples
     --------
-    >>> Settings(top=50).top
-    50
+    >>> Settings(waiting=8).waiting
+    8
     """
 
     api_key: str | None = field(default=None, repr=False)
@@ -57,15 +47,6 @@ class Settings:
     origins: tuple[str, ...] = ()
     body_bytes: int = 8 * 2**20
     bodies: int = 128
-    queries: int = 64
-    top: int = 2000
-    offset: int = 10_000
-    examples: int = 1000
-    points: int = 1000
-    map_points: int = 100_000
-    where: int = 2000
-    neighbors: int = 200
-    alternations: int = 20
     timeout: float = 30.0
     body_timeout: float = 10.0
     running: int = 4
@@ -76,7 +57,7 @@ class Settings:
             _check_key(self.api_key)
         for limit in fields(self):
             if limit.type == "int":
-                least = 0 if limit.name in ("offset", "waiting") else 1
+                least = 0 if limit.name == "waiting" else 1
                 check_count(getattr(self, limit.name), limit.name, least)
             elif limit.type == "float":
                 check_positive(getattr(self, limit.name), limit.name, most=86_400)

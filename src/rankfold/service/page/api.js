@@ -1,0 +1,101 @@
+/** The API of the server, and what may go wrong with it. */
+
+/** @typedef {import("./moves.js").Id} Id */
+/**
+ * @typedef {object} Info
+ * @property {string} name
+ * @property {number} points
+ * @property {number} features
+ * @property {number} n_neighbors
+ * @property {number} list_width
+ * @property {Record<string, string>} columns
+ * @property {string|null} layout
+ * @property {null|{width: number, height: number, colour: boolean, white: number|null}} image
+ * @property {boolean} example
+ * @property {Record<string, number>} limits
+ * @property {string[]} methods
+ */
+
+const KEY = "rankfold-key";
+
+/** An answer that is an error: problem JSON, or no answer at all (status 0). */
+export class ApiError extends Error {
+  /**
+   * @param {number} status
+   * @param {string} detail
+   * @param {{field: string, message: string}[]} [errors]
+   * @param {number|null} [retryAfter] seconds
+   */
+  constructor(status, detail, errors = [], retryAfter = null) {
+    super(detail);
+    this.status = status;
+    this.errors = errors;
+    this.retryAfter = retryAfter;
+  }
+}
+
+/** @param {string} key empty: forget it */
+export function keepKey(key) {
+  if (key) sessionStorage.setItem(KEY, key);
+  else sessionStorage.removeItem(KEY);
+}
+
+export function hasKey() {
+  return sessionStorage.getItem(KEY) !== null;
+}
+
+/**
+ * @param {string} path
+ * @param {unknown} [body] sent as JSON where given
+ * @param {AbortSignal} [signal]
+ * @returns {Promise<any>}
+ */
+async function call(path, body, signal) {
+  /** @type {Record<string, string>} */
+  const headers = { Accept: "application/json" };
+  const key = sessionStorage.getItem(KEY);
+  if (key) headers.Authorization = `Bearer ${key}`;
+  if (body !== undefined) headers["Content-Type"] = "application/json";
+  let response, content;
+  try {
+    response = await fetch(path, {
+      method: body === undefined ? "GET" : "POST", headers, signal,
+      body: body === undefined ? undefined : JSON.stringify(body),
+    });
+    content = await response.text();
+  } catch (error) {
+    if (error instanceof DOMException && error.name === "AbortError") throw error;
+    throw new ApiError(0, "The server does not answer.");
+  }
+  let parsed = null;
+  try {
+    parsed = JSON.parse(content);
+  } catch {
+    if (response.ok) throw new ApiError(0, "The answer of the server is not JSON.");
+  }
+  if (response.ok) return parsed;
+  const wait = Number(response.headers.get("Retry-After"));
+  const detail = parsed?.detail ?? parsed?.title ?? `The server answered ${response.status}.`;
+  throw new ApiError(response.status, String(detail), parsed?.errors ?? [], wait > 0 ? wait : null);
+}
+
+/** @param {string} name @param {string} action */
+const of = (name, action) => `v1/indexes/${encodeURIComponent(name)}/${action}`;
+
+/** @returns {Promise<Info[]>} */
+export const indexes = async () => (await call("v1/indexes")).indexes;
+
+/** @param {string} name @param {string|null} column @param {AbortSignal} [signal] */
+export const map = (name, column, signal) =>
+  call(`${of(name, "map")}?limit=100000${column ? `&column=${encodeURIComponent(column)}` : ""}`, undefined, signal);
+
+/** @param {string} name @param {object[]} queries @param {AbortSignal} [signal] */
+export const query = async (name, queries, signal) =>
+  (await call(of(name, "query"), { queries }, signal)).answers;
+
+/** @param {string} name @param {object} asked @param {Id} id @param {AbortSignal} [signal] */
+export const explain = (name, asked, id, signal) => call(of(name, "explain"), { query: asked, id }, signal);
+
+/** @param {string} name @param {Id[]} ids @param {boolean} images @param {AbortSignal} [signal] */
+export const points = async (name, ids, images, signal) =>
+  (await call(of(name, "points"), { ids, columns: null, vectors: false, images }, signal)).points;

@@ -1,0 +1,117 @@
+/** The explanation of one point: its two places, and the path that leads to it. */
+
+import { byId, make } from "./elements.js";
+import { counted, move, percent, short } from "./moves.js";
+
+/** @typedef {import("./moves.js").Id} Id */
+/**
+ * @typedef {object} Reason
+ * @property {number} distance_rank
+ * @property {number} score_rank
+ * @property {number} n_ranked
+ * @property {number} distance
+ * @property {number} score
+ * @property {{steps: {start: Id|null, end: Id, weight: number, score: number}[], share: number|null}|null} path
+ * @property {string} path_state
+ * @property {number} n_visited
+ * @property {boolean} first_graph
+ * @property {string} text
+ */
+
+const MOST_LINKS = 14;
+
+/** @type {Record<string, string>} */
+const WITHOUT_PATH = {
+  "no graph": "This method has no graph.",
+  unreached: "No path of neighbours leads from the query to this point. What is close in a straight line need not be connected.",
+  apart: "The first graph has no path to it; a later one does.",
+};
+
+/** @param {boolean} some whether there is an answer to look at */
+export function showHint(some) {
+  const words = some
+    ? "Point at a result or at a point of a map to see why it is there. Click to ask with it."
+    : "Choose a point to begin.";
+  byId("why").replaceChildren(make("p", { class: "hint" }, words));
+  byId("why").dataset.about = "";
+}
+
+/** @param {Id} id @param {string} words */
+export function showOwn(id, words) {
+  byId("why").replaceChildren(make("p", { class: "hint" }, make("b", {}, String(id)), ` ${words}`));
+  byId("why").dataset.about = JSON.stringify(id);
+}
+
+/**
+ * Show the places at once; the reason follows when it has come.
+ * @param {object} about
+ * @param {Id} about.id
+ * @param {number|undefined} about.plain place by plain distance
+ * @param {number|undefined} about.shape place by shape
+ * @param {number} about.depth
+ * @param {boolean} about.filtered
+ * @param {Reason|null} about.reason
+ * @param {string|null} about.failed
+ * @param {(id: Id) => string|null} about.picture
+ */
+export function showCard({ id, plain, shape, depth, filtered, reason, failed, picture }) {
+  const byDistance = reason && !filtered ? reason.distance_rank : plain;
+  const byShape = reason && !filtered ? reason.score_rank : shape;
+  const moved = byShape === undefined ? null : move(byShape, byDistance, depth);
+  const image = picture(id);
+  const left = make("div", {},
+    make("h2", {}, image ? make("img", { src: image, alt: "" }) : null, `Why is ${id} here?`),
+    make("p", { class: "places", "data-testid": "why-places" },
+      place(byDistance, depth, "by distance"), make("i", { "aria-hidden": "true" }, "→"), place(byShape, depth, "by shape"),
+      moved && make("span", { class: "move", "data-kind": moved.kind }, moved.text)));
+  const right = make("div", { "data-testid": "why-path" });
+  if (failed) right.append(make("p", { class: "error" }, failed));
+  else if (!reason) right.append(make("p", {}, make("small", {}, "Looking for the path …")));
+  else right.append(make("p", {}, pathWords(reason)), ...(reason.path ? [chain(reason.path.steps, picture)] : []), full(reason, filtered));
+  const open = byId("why").querySelector("details")?.open;
+  byId("why").replaceChildren(left, right);
+  byId("why").dataset.about = JSON.stringify(id);
+  if (open && right.querySelector("details")) right.querySelector("details").open = true;
+}
+
+/** @param {number|undefined} rank @param {number} depth @param {string} how */
+function place(rank, depth, how) {
+  return make("span", {}, make("b", {}, rank === undefined ? `>${depth}` : rank.toLocaleString("en-GB")), make("small", {}, ` ${how}`));
+}
+
+/** What there is to say about the path. @param {Reason} reason */
+export function pathWords({ path, path_state: state, n_visited: visited }) {
+  if (!path) return WITHOUT_PATH[state] ?? `No path was found within ${counted(visited, "point")}.`;
+  let share = "It is one of very many; all of them add up.";
+  if (path.share === null) share = "It illustrates the score, which is no sum over paths.";
+  else if (path.share >= 0.001) share = `It alone brings ${percent(path.share)} of the score; all paths add up.`;
+  return `The strongest path has ${counted(path.steps.length, "step")} from neighbour to neighbour. ${share}`;
+}
+
+/** @param {{start: Id|null, end: Id, weight: number}[]} steps @param {(id: Id) => string|null} picture */
+function chain(steps, picture) {
+  const link = (/** @type {Id|null} */ id) => {
+    if (id === null) return make("span", {}, "your vector");
+    const image = picture(id);
+    return image ? make("img", { src: image, alt: String(id), title: String(id) }) : make("span", {}, String(id));
+  };
+  const parts = [link(steps[0].start)];
+  const most = Math.max(...steps.map((step) => step.weight));
+  steps.forEach((step, at) => {
+    const left = steps.length > MOST_LINKS && at >= MOST_LINKS / 2 && at < steps.length - MOST_LINKS / 2;
+    if (left) {
+      if (at === MOST_LINKS / 2) parts.push(make("small", {}, ` … ${steps.length - MOST_LINKS} more … `));
+      return;
+    }
+    const edge = make("i", { title: `weight ${short(step.weight)}` });
+    edge.style.height = `${1.5 + 4.5 * (step.weight / most)}px`;
+    parts.push(edge, link(step.end));
+  });
+  return make("div", { class: "chain", "aria-hidden": "true" }, ...parts);
+}
+
+/** @param {Reason} reason @param {boolean} filtered */
+function full(reason, filtered) {
+  const note = filtered ? "Places in this text are among all points, without the filter.\n" : "";
+  return make("details", {}, make("summary", {}, "In full"), make("pre", { tabindex: 0, "data-testid": "why-text" }, note + reason.text));
+}

@@ -1,0 +1,106 @@
+/** What the page says about an answer: lead, captions, legend, certificate. */
+
+import { NEUTRAL, ramp, toCss } from "./colour.js";
+import { byId, make } from "./elements.js";
+import { counted, sharing, short } from "./moves.js";
+
+/** @typedef {import("./api.js").Info} Info */
+/** @typedef {import("./colour.js").Theme} Theme */
+/** @typedef {import("./moves.js").Ranked} Ranked */
+/** @typedef {import("./moves.js").Id} Id */
+
+/** @param {Info} info @param {string} method @param {string|null} column by which maps are coloured; null: by rank */
+export function showLead(info, method, column) {
+  const how = column ? `coloured by ${column}` : "coloured by rank from the point you chose";
+  const points = `Both maps show the same ${counted(info.points, "point")}, ${how}. `;
+  const [left, right] = info.example
+    ? [" straight-line distance jumps the gap. ", " RAN follows the curve."]
+    : [" straight-line distance. ", ` ${name(method)} follows the shape of the data.`];
+  byId("lead").replaceChildren(points, side("Left:", "Above:"), left, side("Right:", "Below:"), right);
+  byId("shape-title").textContent = `Shape (${name(method)})`;
+}
+
+/** Where a map is: beside the other, or on a narrow screen above or below it. */
+const side = (/** @type {string} */ wide, /** @type {string} */ narrow) =>
+  make("b", {}, make("span", { class: "wide" }, wide), make("span", { class: "narrow" }, narrow));
+
+/** @param {string} method */
+const name = (method) => (method === "ran" ? "RAN" : method);
+
+/**
+ * How many of the first share the value of the query, in a caption.
+ * @param {HTMLElement} element
+ * @param {string|null} column
+ * @param {unknown[]} values of the results, best first
+ * @param {unknown[]} wanted
+ * @param {number} first
+ * @param {boolean} brief
+ */
+export function showSharing(element, column, values, wanted, first, brief) {
+  if (!column || !wanted.length || !values.length || !first) {
+    element.replaceChildren();
+    return;
+  }
+  const { same, of } = sharing(values, wanted, first);
+  const what = wanted.length === 1 ? `${column} ${wanted[0]}` : `a ${column}`;
+  const numbers = brief
+    ? [make("b", {}, same.toLocaleString("en-GB")), ` of the first ${of.toLocaleString("en-GB")} share ${what}`]
+    : [make("b", {}, `${same} of ${of}`), ` share ${what} with the query`];
+  element.replaceChildren(...numbers);
+}
+
+/**
+ * @param {Theme} theme
+ * @param {number} depth
+ * @param {number} points
+ * @param {{label: string, colour: import("./colour.js").Rgb}[]|null} kinds
+ * @param {string|null} column
+ */
+export function showLegend(theme, depth, points, kinds, column) {
+  const dot = (/** @type {import("./colour.js").Rgb} */ colour) => {
+    const sign = make("i");
+    sign.style.background = toCss(colour);
+    return sign;
+  };
+  if (kinds) {
+    const entries = kinds.map(({ label, colour }) => make("span", {}, dot(colour), label));
+    byId("legend").replaceChildren(make("span", {}, `${column}:`), ...entries, ...signs());
+    return;
+  }
+  const bar = make("canvas", { width: 150, height: 1, "aria-hidden": "true" });
+  const context = bar.getContext("2d");
+  ramp(theme, 150).forEach((colour, x) => {
+    context.fillStyle = toCss(colour);
+    context.fillRect(x, 0, 1, 1);
+  });
+  const rest = depth < points - 1 ? `beyond ${depth.toLocaleString("en-GB")}, or not reached` : "not reached";
+  byId("legend").replaceChildren(
+    make("span", {}, "first", bar, `rank ${Math.max(1, Math.min(depth, points - 1)).toLocaleString("en-GB")}`),
+    make("span", {}, dot(NEUTRAL[theme]), rest), ...signs());
+}
+
+/** What lies over the points. */
+function signs() {
+  return [make("span", {}, make("i", { class: "target" }), "query"), make("span", {}, make("i", { class: "ring" }), "listed below")];
+}
+
+export function clearCertificate() {
+  byId("certificate").textContent = "";
+  byId("collapsed").hidden = true;
+}
+
+/** @param {{method: string, certified: boolean, converged: boolean, bound: number, alternations: number|null, collapsed: boolean}} answer */
+export function showCertificate(answer) {
+  const parts = [];
+  if (answer.certified) parts.push("certified");
+  if (Number.isFinite(answer.bound)) parts.push(answer.bound ? `error at most ${short(answer.bound)}` : "exact");
+  if (answer.alternations != null) parts.push(counted(answer.alternations, "alternation"));
+  if (!answer.converged) parts.push("not converged");
+  const words = parts.map((part) => part.replaceAll(" ", "\u00a0")).join("\u00a0· ");
+  byId("certificate").textContent = words.charAt(0).toUpperCase() + words.slice(1);
+  byId("certificate").title = answer.certified ? "It is proven that no other point scores higher than these." : "";
+  byId("collapsed").hidden = !answer.collapsed;
+  byId("collapsed").textContent = answer.collapsed
+    ? "The alternation was stopped: the query had begun to cut itself off from its neighbours. The answer is that of the last sound graph."
+    : "";
+}

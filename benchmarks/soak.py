@@ -15,6 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic, sleep
 
+import httpx
 import numpy as np
 from kit.load import process
 from kit.memory import own_mb, resident_mb
@@ -22,7 +23,7 @@ from kit.mixture import Mixture
 from kit.pictures import GREY, RIGHT, WRONG, plot
 from kit.report import OUT, Goal, options, publish, table, versions
 
-from rankfold import Index
+from rankfold import RANKERS, Index
 from rankfold.datasets.synthetic import sheets
 
 N_POINTS, N_SHEETS, N_CLIENTS = 20_000, 10, 4
@@ -40,6 +41,16 @@ def build(folder):
     print(f"building an index of {N_POINTS:,} points", flush=True)
     Index.build(X, payload={"sheet": data.labels}, path=folder / NAME).close()
     return folder / NAME, X.shape[1]
+
+
+def warm(service, key):
+    """Wait for answers of every method: code is compiled when it is first used."""
+    headers = {"Authorization": f"Bearer {key}"}
+    with httpx.Client(base_url=service.address, headers=headers, timeout=120) as client:
+        for method in RANKERS:
+            body = {"queries": [{"ids": [0], "method": method}]}
+            while client.post(f"/v1/indexes/{NAME}/query", json=body).status_code != 200:
+                sleep(1)
 
 
 def soak(service, key, n_features, seconds):
@@ -131,6 +142,7 @@ def main():
         index, n_features = build(Path(folder))
         command = [script, "serve", str(index), "--port", "0", "--log-level", "warning"]
         with process(command, OUT / "soak.log", RANKFOLD_API_KEY=key) as service:
+            warm(service, key)
             samples, statuses, kinds = soak(service, key, n_features, arguments.seconds)
     asked = table({"request": kind, "sent": sent} for kind, sent in kinds.most_common())
     answered = table({"status": status, "answers": n} for status, n in sorted(statuses.items()))

@@ -81,3 +81,11 @@ def test_a_thousand_malformed_requests(client, caplog):
     assert counts.keys() == malformed.KINDS.keys()
     for kind, statuses in counts.items():
         assert any(400 <= status < 500 for status in statuses), kind
+
+
+@pytest.mark.parametrize("body", [b"[" * 100_000, b'{"queries": "\xff"}', b"9" * 5000])
+def test_a_body_that_cannot_be_read(client, body):
+    headers = {**BEARER, "Content-Type": "application/json"}
+    response = client.post("/v1/indexes/kept/query", content=body, headers=headers)
+    assert response.status_code == 400
+    assert "must be JSON in UTF-8, and not nested deeply" in response.json()["detail"]

@@ -218,7 +218,7 @@ def main():
         process(ours, OUT / "service.log") as service,
         process(theirs, OUT / "plain_service.log") as plain,
     ):
-        rows = table(measure(service, plain, arguments.seconds))
+        rows = table(measure(service.address, plain.address, arguments.seconds))
     kept = share_kept(index)
     intro = [
         *__doc__.split("\n\n")[1].splitlines(),

@@ -14,7 +14,9 @@ BEARER = {"Authorization": f"Bearer {KEY}"}
 @contextmanager
 def running(app):
     """Serve an app and return a client for it."""
-    config = uvicorn.Config(app, port=0, log_config=None, access_log=False)
+    config = uvicorn.Config(
+        app, port=0, ws="none", log_config=None, access_log=False, server_header=False
+    )
     server = uvicorn.Server(config)
     with config.bind_socket() as socket:
         thread = Thread(target=server.run, args=([socket],))

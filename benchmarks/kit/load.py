@@ -8,6 +8,7 @@ import subprocess
 from contextlib import contextmanager
 from pathlib import Path
 from time import sleep
+from typing import NamedTuple
 from urllib.request import urlopen
 
 SCRIPT = Path(__file__).with_name("load.lua")
@@ -20,16 +21,22 @@ def require_wrk():
         raise SystemExit("this needs the load generator wrk; on Debian: apt-get install wrk")
 
 
+class Service(NamedTuple):
+    """A process and the address that it printed."""
+
+    address: str
+    number: int
+
+
 @contextmanager
-def process(command, log):
-    """Start a service with one thread for each search, and yield the address that it prints."""
+def process(command, log, **variables):
+    """Start a service with one thread for each search; yield it when it listens."""
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("w") as file:
-        running = subprocess.Popen(  # noqa: S603
-            command, stdout=file, stderr=file, env={**os.environ, "OMP_NUM_THREADS": "1"}
-        )
+        environment = {**os.environ, "OMP_NUM_THREADS": "1", **variables}
+        running = subprocess.Popen(command, stdout=file, stderr=file, env=environment)  # noqa: S603
         try:
-            yield _address(running, log)
+            yield Service(_address(running, log), running.pid)
         finally:
             running.terminate()
             running.wait()

@@ -1,4 +1,4 @@
-"""Memory of this process."""
+"""Memory of this process, and of others."""
 
 import json
 import subprocess
@@ -6,9 +6,14 @@ import sys
 from pathlib import Path
 
 
-def resident_mb():
-    """Return what this process holds now, in MB."""
-    return _status("VmRSS")
+def resident_mb(process="self"):
+    """Return what a process, named by its number, holds now, in MB."""
+    return _status("VmRSS", process)
+
+
+def own_mb(process="self"):
+    """Return what of that is no file, in MB."""
+    return _status("RssAnon", process)
 
 
 def forget_peak():
@@ -21,8 +26,8 @@ def peak_mb():
     return _status("VmHWM")
 
 
-def _status(name):
-    status = Path("/proc/self/status").read_text()
+def _status(name, process="self"):
+    status = Path(f"/proc/{process}/status").read_text()
     return int(status.split(f"{name}:")[1].split()[0]) / 1024
 
 

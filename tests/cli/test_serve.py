@@ -73,6 +73,16 @@ def test_it_serves_until_it_is_told_to_end(serving, index):
     ]
 
 
+def test_a_query_that_has_not_settled_is_no_warning(serving):
+    query = {"ids": [0], "parameters": {"max_iter": 2, "tol": 1e-12, "guard": False}}
+    with serving() as (process, client):
+        answer = client.post("/v1/indexes/two-moons/query", json={"queries": [query]})
+        assert answer.json()["answers"][0]["alternations"] == 2
+        process.send_signal(signal.SIGTERM)
+        _, _, log = ended(process)
+    assert not [line for line in log if line["level"] == "warning"]
+
+
 def test_ctrl_c_ends_it_as_every_command(serving):
     with serving() as (process, client):
         assert client.get("/health").status_code == 200

@@ -11,6 +11,7 @@ from fastapi import FastAPI
 from rankfold.check import InputError
 from rankfold.index import Index
 from rankfold.service import reading, writing
+from rankfold.service.description import describe
 from rankfold.service.examples import EXAMPLES, build_examples
 from rankfold.service.pages import page_router
 from rankfold.service.protection import protect
@@ -66,4 +67,5 @@ def create_app(indexes: Mapping[str, Index], settings: Settings | None = None) -
         """Tell that the service answers."""
         return {"status": "ok", "version": app.version}
 
+    describe(app)
     return app

@@ -14,6 +14,7 @@ import uvicorn
 
 from rankfold.check import InputError
 from rankfold.index import Index
+from rankfold.service.allocating import keep_memory_together
 from rankfold.service.app import create_app
 from rankfold.service.logs import write_logs
 from rankfold.service.settings import ANY_HOST, KEY_VARIABLE, LOOPBACK, Settings
@@ -97,6 +98,7 @@ def run(
         Called with the address of the page when it can be opened.
     """
     write_logs(level)
+    keep_memory_together()
     config = uvicorn.Config(
         create_app(indexes, settings),
         lifespan="on",

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import logging
+import warnings
 from datetime import UTC, datetime
+
+from sklearn.exceptions import ConvergenceWarning
 
 FIELDS = ("request_id", "method", "route", "status", "milliseconds")
 LOGGERS = ("rankfold.service", "uvicorn", "py.warnings")
@@ -37,7 +40,12 @@ class JsonLines(logging.Formatter):
 
 
 def write_logs(level: str) -> None:
-    """Let the service, its server and warnings write to standard error from some level on."""
+    """Let the service, its server and warnings write to standard error from some level on.
+
+    That a query has not settled is in its answer. As a warning it would be kept for good, one for
+    each tolerance that clients think of.
+    """
+    warnings.simplefilter("ignore", ConvergenceWarning)
     handler = logging.StreamHandler()
     handler.setFormatter(JsonLines())
     logging.captureWarnings(True)

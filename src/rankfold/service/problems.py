@@ -17,6 +17,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rankfold.check import InputError, StorageError
+from rankfold.service.description import PROBLEM_KIND
 from rankfold.service.fields import field_errors
 from rankfold.service.records import record_of
 
@@ -24,6 +25,7 @@ LONGEST = 1000
 """Characters of a message; what was sent is not sent back at length."""
 
 WORDS = {
+    400: "the body cannot be read; it must be JSON in UTF-8, and not nested deeply.",
     404: "there is nothing at this address; /openapi.json lists what there is.",
     405: "this address cannot be used with this method; /openapi.json lists what there is.",
 }
@@ -77,7 +79,7 @@ class Problem(Exception):  # noqa: N818, it is named after what is sent
             json.dumps(self.body(record.request_id)),
             self.status,
             dict(self.headers or {}),
-            media_type="application/problem+json",
+            media_type=PROBLEM_KIND,
         )
 
 

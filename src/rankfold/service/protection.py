@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sized
 
 from fastapi import Depends, FastAPI, Response
 from starlette.middleware.cors import CORSMiddleware
+from starlette.responses import PlainTextResponse
 
 from rankfold.service.guard import Guard
 from rankfold.service.keys import Gate, reading_key
@@ -49,7 +50,10 @@ def protect(app: FastAPI, settings: Settings, indexes: Mapping[str, Sized]) -> N
 
 def _add_metrics(app: FastAPI, metrics: Metrics) -> None:
     @app.get(
-        "/metrics", tags=["service"], dependencies=[Depends(reading_key)], response_class=Response
+        "/metrics",
+        tags=["service"],
+        dependencies=[Depends(reading_key)],
+        response_class=PlainTextResponse,
     )
     def read_metrics() -> Response:
         """Measurements of the service, as Prometheus reads them."""

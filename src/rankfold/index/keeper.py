@@ -33,7 +33,8 @@ class Keeper:
     """Keeps an engine in the state that its store has committed last.
 
     Threads read at the same time, inside of `current`. Whoever changes the engine or its store, or
-    replaces or closes them, is alone: it waits for those who read, who come later wait for it.
+    replaces or closes them, is alone: it waits for those who read, and those who come later wait
+    for it; see `Gate`.
 
     *What is read belongs to one state.* Inside of `current` ids and payload are those of one
     snapshot of the store, held by a connection that no other thread uses; what others commit, here
@@ -178,7 +179,7 @@ class Keeper:
     def places(self) -> FloatArray:
         """Return a place for every slot; inside of `current`.
 
-        Where no map is kept, it is drawn by principal components, once for each version.
+        Where no map is kept, it is drawn by principal components, and kept for this version.
         """
         if self._map is not None:
             return self._map.places

@@ -6,6 +6,8 @@ knows everything that must be there.
 """
 
 import os
+import signal
+import subprocess
 import sys
 
 import numpy as np
@@ -84,6 +86,39 @@ def go_on(path, number):
             sys.stdout.flush()
             if number % 7 == 0:
                 index.lay_out("pca") if number % 2 else index.save()
+
+
+class Writer:
+    """Processes that change an index, one after the other, each until it is killed."""
+
+    def __init__(self, path):
+        self.server = subprocess.Popen(
+            [sys.executable, __file__, str(path)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def start(self, number):
+        """Go on from a number of changes; return when one more is safe."""
+        self.server.stdin.write(f"{number}\n")
+        self.server.stdin.flush()
+        self.process = int(self.server.stdout.readline())
+        return int(self.server.stdout.readline())
+
+    def kill(self):
+        """Kill the process at once; return the last number that it told of, if any."""
+        os.kill(self.process, signal.SIGKILL)
+        told = list(iter(self.server.stdout.readline, "dead\n"))
+        return max(map(int, told), default=0)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.server.stdin.close()
+        self.server.stdout.close()
+        self.server.wait()
 
 
 def main(path):

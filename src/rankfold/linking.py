@@ -41,7 +41,7 @@ def link(indices: IntArray, weights: FloatArray) -> sparse.csr_array:
     return sparse.csr_array((data, columns, indptr), shape=(n_points, n_points))
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _returned(indices, weights, point, other):  # type: ignore[no-untyped-def]
     """Return the weight that another point gives back to this one; zero if it does not."""
     for place in range(indices.shape[1]):
@@ -50,7 +50,7 @@ def _returned(indices, weights, point, other):  # type: ignore[no-untyped-def]
     return weights.dtype.type(0)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _count(indices, weights):  # type: ignore[no-untyped-def]
     counts = np.zeros(len(indices), dtype=np.int64)
     for point in range(len(indices)):
@@ -63,7 +63,7 @@ def _count(indices, weights):  # type: ignore[no-untyped-def]
     return counts
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _fill(indices, weights, ends, columns, data):  # type: ignore[no-untyped-def]
     """Write every row's entries from its current end on."""
     for point in range(len(indices)):

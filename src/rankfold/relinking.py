@@ -88,7 +88,7 @@ def _fresh_rows(lists: Lists, rows: IntArray, around: IntArray) -> sparse.csr_ar
     return fresh
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _copy(old_indptr, old_columns, old_data, kept, indptr, columns, data):  # type: ignore[no-untyped-def]
     """Copy the rows that are kept to where they begin now."""
     for row in range(len(kept)):

@@ -200,7 +200,7 @@ def test_threads_ask_while_one_changes():
         methods = ("ran", "manifold", "euclidean")
 
         def change(number):
-            with index._keeper._turn:
+            with index._keeper.current():
                 states.append({method: answers(index, method) for method in methods})
             index.add(new[number]) if number % 3 else index.remove(2 + number)
 

@@ -1,15 +1,11 @@
 """Writers that are killed, and readers beside a writer: with real processes."""
 
-import os
 import random
-import signal
-import subprocess
-import sys
 import time
-from pathlib import Path
 
 import growing_index as growing
 import pytest
+from growing_index import Writer
 from index_cases import check_holds, stored_payload
 
 from rankfold import Index, InputError
@@ -17,39 +13,6 @@ from rankfold import Index, InputError
 N_KILLS = 50
 LATE = 500
 """Changes that a writer may have made while a reader looked."""
-
-
-class Writer:
-    """Processes that change an index, one after the other, each until it is killed."""
-
-    def __init__(self, path):
-        self.server = subprocess.Popen(
-            [sys.executable, str(Path(growing.__file__)), str(path)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-
-    def start(self, number):
-        """Go on from a number of changes; return when one more is safe."""
-        self.server.stdin.write(f"{number}\n")
-        self.server.stdin.flush()
-        self.process = int(self.server.stdout.readline())
-        return int(self.server.stdout.readline())
-
-    def kill(self):
-        """Kill the process at once; return the last number that it told of, if any."""
-        os.kill(self.process, signal.SIGKILL)
-        told = list(iter(self.server.stdout.readline, "dead\n"))
-        return max(map(int, told), default=0)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.server.stdin.close()
-        self.server.stdout.close()
-        self.server.wait()
 
 
 def check_state(index, least, most):

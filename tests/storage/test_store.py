@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import growing_store as growing
@@ -382,7 +383,7 @@ def test_a_full_disk_harms_nothing(tmp_path):
         assert len(list((path / "segments").iterdir())) == len(store.arrays)
 
 
-def test_threads_take_turns(path):
+def test_threads_read_without_harm(path):
     failures = []
 
     def ask(store):
@@ -400,6 +401,45 @@ def test_threads_take_turns(path):
         for thread in threads:
             thread.join()
     assert failures == []
+
+
+def test_threads_hold_on_to_states_of_their_own(path):
+    """While one thread reads, another one reads and writes."""
+    with Store.open(path, write=True) as store:
+        before, (first,) = store.version, store.payload_of([0], ["price"])["price"]
+
+        def change():
+            store.change_payload([0], {"price": [4321]})
+            number = store.append({}, removed=[1])
+            return number, store.version, store.payload_of([0], ["price"])
+
+        with store.reading(), ThreadPoolExecutor(1) as threads:
+            n_points = store.n_points
+            number, version, payload = threads.submit(change).result(60)
+            assert (version.sequence, payload) == (number, {"price": [4321]})
+            assert (store.version, store.n_points) == (before, n_points)
+            assert store.payload_of([0], ["price"]) == {"price": [first]}
+            assert first != 4321
+        assert (store.version, store.n_points) == (version, n_points - 1)
+
+
+def test_connections_are_used_again(path):
+    with Store.open(path, write=True) as store:
+        for _ in range(5):
+            store.change_payload([0], {"price": [1]})
+            with store.reading():
+                assert store.n_points == len(store.ids_of([0, 1, 2]))
+        assert len(store._connections._idle) == 1
+
+
+def test_a_thread_may_finish_reading_after_the_store_was_closed(path):
+    store = Store.open(path)
+    with store.reading():
+        with ThreadPoolExecutor(1) as threads:
+            threads.submit(store.close).result(60)
+        assert store.ids_of([0]) == ["a"]
+    with pytest.raises(StorageError, match="closed"):
+        store.ids_of([0])
 
 
 READ_AS_NOBODY = """

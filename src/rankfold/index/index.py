@@ -28,7 +28,8 @@ class Index(Contents):
 
     Made by `build` or `open`. A change that has returned is on disk: it is there after a crash.
     One process at a time may change an index, any number may ask it; each answer is that of
-    the last change. Threads take turns. A block of ``with`` closes it at its end.
+    the last change. Threads ask at the same time; a change waits for them, and they for it. A
+    block of ``with`` closes it at its end.
 
     Examples
     --------

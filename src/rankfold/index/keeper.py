@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from threading import RLock
 from typing import Any
 
 import numpy as np
 
 from rankfold.check import InputError
 from rankfold.index.building import mapped
+from rankfold.index.gate import Gate
 from rankfold.layout import Layout, Map, check_layout, projected
 from rankfold.neighbors import Change, LivingEngine
 from rankfold.storage import Store, Version
@@ -25,9 +25,21 @@ FEW_BYTES, PENDING_SHARE = 2**24, 0.25
 
 NOWHERE = Version(0, 0)
 
+MOST_FOLLOWED = 3
+"""How often a reader follows another process that changes again at once, before it stays alone."""
+
 
 class Keeper:
-    """Keeps an engine in the state that its store has committed last. Threads take turns.
+    """Keeps an engine in the state that its store has committed last.
+
+    Threads read at the same time, inside of `current`. Whoever changes the engine or its store, or
+    replaces or closes them, is alone: it waits for those who read, and those who come later wait
+    for it; see `Gate`.
+
+    *What is read belongs to one state.* Inside of `current` ids and payload are those of one
+    snapshot of the store, held by a connection that no other thread uses; what others commit, here
+    or in another process, does not show in it. The engine has the version of that snapshot when
+    the block begins, and nobody can change it before the block ends.
 
     Parameters
     ----------
@@ -40,19 +52,28 @@ class Keeper:
         self._engine: LivingEngine
         self._map: Map | None = None
         self._drawn: tuple[Version, Map] | None = None
-        self._turn = RLock()
+        self._gate = Gate()
         self._changed: list[tuple[int, IntArray]] = []
         self._restored = 0
 
     @contextmanager
     def current(self) -> Iterator[LivingEngine]:
         """Yield the engine in the state committed last; ids and payload stay at that state."""
-        with self._turn, self.store.reading() as version:
-            if version != self.version:
+        for _ in range(MOST_FOLLOWED):
+            with self._gate.together(), self.store.reading() as version:
+                if version == self.version:
+                    yield self._engine
+                    return
+            with self._gate.alone(), self.store.reading() as version:
                 self._follow(version)
+        with self._gate.alone(), self.store.reading() as version:
+            self._follow(version)
             yield self._engine
 
     def _follow(self, version: Version) -> None:
+        """Bring the engine to a version, that of the snapshot; alone."""
+        if version == self.version:
+            return
         known, self.version = self.version, NOWHERE  # until all is done, nothing is known
         if version.generation != known.generation:
             known, self._changed, self._restored = NOWHERE, [], version.sequence
@@ -74,11 +95,11 @@ class Keeper:
 
     @contextmanager
     def changing(self) -> Iterator[None]:
-        """Keep other threads out while a change is prepared and made; merge before if it is time.
+        """Be alone while a change is prepared and made; merge before if it is time.
 
         A merge that fails then leaves no doubt whether the change was made: it was not.
         """
-        with self._turn:
+        with self._gate.alone():
             self.store.check_writable()
             if self._merge_is_due():
                 self.merge()
@@ -146,7 +167,7 @@ class Keeper:
 
     def merge(self) -> None:
         """Put everything that changed into fresh arrays, without removed points."""
-        with self._turn:
+        with self._gate.alone():
             self.store.check_writable()
             self.store.merge(*self.compacted())
 
@@ -158,7 +179,7 @@ class Keeper:
     def places(self) -> FloatArray:
         """Return a place for every slot; inside of `current`.
 
-        Where no map is kept, it is drawn by principal components, once for each version.
+        Where no map is kept, it is drawn by principal components, and kept for this version.
         """
         if self._map is not None:
             return self._map.places
@@ -168,7 +189,7 @@ class Keeper:
 
     def lay_out(self, layout: Layout, progress: bool) -> None:
         """Give all points new places, and merge what has changed with them."""
-        with self._turn:
+        with self._gate.alone():
             self.store.check_writable()
             with self.current() as engine:
                 check_layout(layout, engine.n_features)
@@ -180,7 +201,7 @@ class Keeper:
 
     def move(self, path: str | Path, *, replace: bool) -> None:
         """Copy everything to another folder and go on there; no change can come in between."""
-        with self._turn:
+        with self._gate.alone():
             with self.current():
                 arrays, settings, kept = self.compacted()
                 ids, payload = self.store.ids_of(kept), self.store.payload_of(kept)
@@ -190,6 +211,6 @@ class Keeper:
             self.store, self.version = there, NOWHERE
 
     def close(self) -> None:
-        """Close the store."""
-        with self._turn:
+        """Close the store, once nobody reads."""
+        with self._gate.alone():
             self.store.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from threading import Lock
 from typing import Any
 
 from rankfold.check import InputError, about, check_choice
@@ -19,9 +20,17 @@ OF_THE_INDEX = ("metric",)
 
 
 class Methods:
-    """Fitted rankers, which follow the index as it changes or are fitted again."""
+    """Fitted rankers, which follow the index as it changes or are fitted again.
+
+    Many threads may ask at the same time, each inside of `Keeper.current`, so that the index does
+    not change in between. Whoever asks first after a change lets all rankers follow before
+    anybody gets one, and those who had one before have left: nobody uses a ranker that follows.
+    Each ranker is fitted once; who asks for others need not wait for that.
+    """
 
     def __init__(self) -> None:
+        self._turn = Lock()
+        self._fitting: dict[str, Lock] = {}
         self._version: Version | None = None
         self._engine: LivingEngine | None = None
         self._fitted: OrderedDict[str, Ranker] = OrderedDict()
@@ -48,16 +57,30 @@ class Methods:
         keeper : Keeper
             Of the engine.
         """
-        if self._version != keeper.version or self._engine is not engine:
-            self._follow(keeper, engine)
         chosen = min(n_neighbors, max(1, engine.n_alive - 2))
         key = f"{method} {chosen} {sorted(parameters.items())!r}"
-        if key not in self._fitted:
-            with about("parameters"):
-                ranker = make_ranker(method, parameters, engine.metric, chosen)
-                self._fitted[key] = ranker.fit(engine)
-            if len(self._fitted) > MOST_FITTED:
-                self._fitted.popitem(last=False)
+        with self._turn:
+            if self._version != keeper.version or self._engine is not engine:
+                self._follow(keeper, engine)
+            if key in self._fitted:
+                return self._known(key)
+            fitting = self._fitting.setdefault(key, Lock())
+        with fitting:
+            with self._turn:
+                if key in self._fitted:
+                    return self._known(key)
+            try:
+                with about("parameters"):
+                    ranker = make_ranker(method, parameters, engine.metric, chosen).fit(engine)
+                with self._turn:
+                    self._fitted[key] = ranker
+                    if len(self._fitted) > MOST_FITTED:
+                        self._fitted.popitem(last=False)
+            finally:
+                self._fitting.pop(key, None)
+        return ranker
+
+    def _known(self, key: str) -> Ranker:
         self._fitted.move_to_end(key)
         return self._fitted[key]
 

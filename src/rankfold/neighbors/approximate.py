@@ -230,7 +230,10 @@ class FaissEngine:
         return Neighbors(found.indices.astype(np.int32), found.sq_distances.astype(np.float32))
 
     def _plan(self, k: int) -> Plan:
-        """Return how lists of this length reach the asked recall."""
+        """Return how lists of this length reach the asked recall.
+
+        Threads that ask for a new length at once each measure it, and any of their plans will do.
+        """
         most, n_alive = self.n_points - 1, self.n_alive
         width = min(k, LONGEST_SEARCH, most)
         for place, plan in enumerate(self._plans):

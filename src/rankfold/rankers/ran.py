@@ -247,13 +247,14 @@ class RAN(Ranker):
         return "direct" if self.engine_.n_alive <= DIRECT_LIMIT else "local"
 
     def _whole_graph(self) -> WholeGraph:
-        """Return what scores all points; made when it is first needed."""
-        if self._whole is None:
+        """Return what scores all points; made when it is first needed, by any thread."""
+        whole = self._whole
+        if whole is None:
             factorize = self._solver == "direct"
-            self._whole = WholeGraph(
+            whole = self._whole = WholeGraph(
                 self.engine_, self.neighbors_, self._first, self._alternation, factorize
             )
-        return self._whole
+        return whole
 
     def _answers(
         self, queries: Sequence[Query], top: int, include_query: bool, traced: bool

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace as replaced
 from pathlib import Path
+from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -43,7 +44,8 @@ class Store(Reader):
     """An open store; made by ``Store.open``.
 
     One process at a time may write, any number may read. Every method sees the state that was
-    committed last; ``reading`` holds on to one state for several. Threads take turns.
+    committed last; ``reading`` holds on to one state for several. Threads read at the same time,
+    and take turns to write.
 
     Examples
     --------
@@ -60,6 +62,7 @@ class Store(Reader):
     def __init__(self, folder: Path, lock: WriterLock | None) -> None:
         super().__init__(folder, "ro" if lock is None else "rw")
         self._lock = lock
+        self._turn = RLock()
 
     @classmethod
     def create(
@@ -138,7 +141,7 @@ class Store(Reader):
         except BaseException:
             lock.release()
             raise
-        remove_segments(folder, store._database)  # left behind by an interrupted merge
+        store._remove_segments()  # left behind by an interrupted merge
         return store
 
     def close(self) -> None:
@@ -224,8 +227,8 @@ class Store(Reader):
             The slots of all points, ascending; they become 0, 1, 2, ...
         """
         slots = np.array(distinct_slots(kept, "kept"), dtype=np.int64)
-        with self._state() as manifest:
-            columns = manifest.columns
+        with self._snapshots.holding() as snapshot:
+            columns = snapshot.manifest.columns
         self._renew(
             checked_arrays(arrays),
             settings_text(settings),
@@ -253,18 +256,22 @@ class Store(Reader):
                     record_segments(database, segments)
                     Manifest(generation, sequence, sequence, settings, columns).write(database)
             finally:
-                remove_segments(self.folder, self._database)
+                self._remove_segments()
+
+    def _remove_segments(self) -> None:
+        with self._connections.borrowed() as database:
+            remove_segments(self.folder, database)
 
     @contextmanager
     def _writing(self) -> Iterator[Database]:
         with self._turn:
             self.check_writable()
-            with self._database.transaction():
-                yield self._database
+            with self._connections.borrowed() as database, database.transaction():
+                yield database
 
     def check_writable(self) -> None:
         """Require that changes may be made, here and now."""
         if self._lock is None:
             raise InputError(f"{str(self.folder)!r} is open for reading; open it with write=True.")
-        if self._snapshot is not None:
+        if self._snapshots.held is not None:
             raise InputError("a change cannot be made inside of reading(); leave its block first.")

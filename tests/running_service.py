@@ -12,10 +12,10 @@ BEARER = {"Authorization": f"Bearer {KEY}"}
 
 
 @contextmanager
-def running(app):
-    """Serve an app and return a client for it."""
+def running(app, port=0):
+    """Serve an app and return a client for it; port 0 is a free one."""
     config = uvicorn.Config(
-        app, port=0, ws="none", log_config=None, access_log=False, server_header=False
+        app, port=port, ws="none", log_config=None, access_log=False, server_header=False
     )
     server = uvicorn.Server(config)
     with config.bind_socket() as socket:

@@ -4,12 +4,14 @@ import re
 import shutil
 
 import pytest
+from browser.showing import Shown
 from browser.watching import Watch
 from playwright.sync_api import sync_playwright
 from serving import serving
 
 from rankfold import Index, datasets
 from rankfold.demo import IMAGES
+from rankfold.service.examples import build_examples
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 ARGUMENTS = (
@@ -47,6 +49,27 @@ def digits(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
+def examples():
+    """Indexes of two moons and of three rings, for the answers that the page should show."""
+    found = build_examples()
+    yield found
+    for index in found.values():
+        index.close()
+
+
+@pytest.fixture(scope="session")
+def moons(examples):
+    return examples["two-moons"]
+
+
+@pytest.fixture(scope="session")
+def numerals(digits):
+    """The index of digits, opened."""
+    with Index.open(digits) as index:
+        yield index
+
+
+@pytest.fixture(scope="session")
 def service(digits):
     with serving(digits) as service:
         yield service
@@ -65,9 +88,18 @@ def viewport():
 
 
 @pytest.fixture
-def context(browser, address, viewport):
+def manners():
+    """Further traits of the browser, such as a finger for a mouse; a file may have others.
+
+    Colours stand at once, so that pixels can be read.
+    """
+    return {"reduced_motion": "reduce"}
+
+
+@pytest.fixture
+def context(browser, address, viewport, manners):
     size = dict(zip(("width", "height"), viewport, strict=True))
-    context = browser.new_context(base_url=address, viewport=size)
+    context = browser.new_context(base_url=address, viewport=size, **manners)
     yield context
     context.close()
 
@@ -88,3 +120,9 @@ def watch(context, address, request):
 def page(watch):
     """A page that is watched."""
     return watch.page
+
+
+@pytest.fixture
+def shown(page):
+    """The page as a user sees it; not opened yet."""
+    return Shown(page)

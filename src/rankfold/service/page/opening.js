@@ -117,7 +117,9 @@ export class Opening {
         ),
       ),
     );
-    byId("tabs").querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
+    const tabs = byId("tabs"), current = tabs.querySelector("[aria-current]");
+    // Not by scrollIntoView: the first Tab would then go on from there.
+    if (current) tabs.scrollLeft = current.offsetLeft - tabs.offsetLeft - 8;
     const shown = this.indexes.find((one) => one.name === name);
     document.title = `${title(name, shown?.example ?? false)} – rankfold`;
   }

@@ -1,0 +1,175 @@
+"""Indexes out of the ordinary: no points, one column, texts that look like markup."""
+
+import json
+
+import numpy as np
+import pytest
+from playwright.sync_api import expect
+from running_service import running
+
+from rankfold import Index
+from rankfold.service.app import create_app
+
+MARKUP = [
+    "<img src=x onerror='window.struck = 1'>",
+    '"><script>window.struck = 1</script>',
+    "<b>bold</b>",
+    "' onfocus='window.struck = 1' autofocus='",
+    "javascript:window.struck=1",
+    "&lt;i&gt;",
+    "${window.struck = 1}",
+    "#two-moons?ids=1",
+    "a,b&c=d;e",
+    "007",
+    "-5",
+    '"quoted"',
+]
+
+
+@pytest.fixture(scope="module")
+def markup():
+    """Points whose ids and payload are markup."""
+    X = np.random.default_rng(0).normal(size=(len(MARKUP), 2))
+    with Index.build(X, ids=MARKUP, payload={"kind": MARKUP}, n_neighbors=3) as index:
+        yield index
+
+
+@pytest.fixture(scope="module")
+def served(markup):
+    X = np.random.default_rng(0).normal(size=(9, 3))
+    with Index.build(X, n_neighbors=3) as empty, Index.build(X, n_neighbors=3) as plain:
+        empty.remove(empty.ids)
+        indexes = {"markup": markup, "empty": empty, "plain": plain}
+        with running(create_app(indexes)) as client:
+            yield str(client.base_url)
+
+
+@pytest.fixture
+def address(served):
+    return served
+
+
+@pytest.fixture
+def harmless(page):
+    """Nothing of the markup may have become part of the page."""
+    yield
+    assert page.evaluate("() => window.struck") is None
+    assert page.locator("img[src=x], main b:text-is('bold'), main script").count() == 0
+
+
+def typed(name):
+    """Return what to type for an id: what looks like a number or a quote stands in quotes."""
+    return json.dumps(name) if name.lstrip("-").isdigit() or name.startswith('"') else name
+
+
+@pytest.mark.usefixtures("harmless")
+def test_markup_is_shown_as_text(shown, markup):
+    shown.open("#markup")
+    for query in MARKUP[1:]:
+        shown["ask-id"].fill(typed(query))
+        with shown.answered():
+            shown["ask"].click()
+        assert shown.query() == [query]
+        for side, method in (("plain", "euclidean"), ("shape", "ran")):
+            answer = markup.query(query, top=20, method=method)
+            assert shown.ids(side) == answer.ids
+            names = shown.page.locator(f"#list-{side} .name").all_text_contents()
+            assert names == answer.ids
+
+
+def test_links_hold_any_id(shown):
+    shown.open("#markup?ids=%22007%22")
+    assert shown.query() == ["007"]
+    for query in MARKUP:
+        link = shown.page.evaluate(
+            """async id => {
+                const { nothing, writeLink } = await import('/page/link.js');
+                return writeLink({...nothing(), index: 'markup', ids: [id]});
+            }""",
+            query,
+        )
+        with shown.answered():
+            shown.page.evaluate("link => { location.hash = link; }", link)
+        assert shown.query() == [query]
+
+
+@pytest.mark.usefixtures("harmless")
+def test_markup_is_text_on_the_card_and_in_the_legend(shown):
+    shown.open("#markup?colour=column")
+    for name in MARKUP[:3]:
+        expect(shown["legend"]).to_contain_text(name)
+    point = shown.ids("shape")[0]
+    shown.page.locator("#list-shape .pick").first.focus()
+    expect(shown["why"]).to_contain_text(f"Why is {point} here?")
+    expect(shown["why-text"]).to_contain_text(point)
+    shown.page.keyboard.press("r")
+    expect(shown["live"]).to_have_text(f"{point} is marked as right.")
+
+
+@pytest.mark.parametrize("width", [1280, 800, 360])
+def test_long_texts_stay_in_their_places(shown, page, width):
+    page.set_viewport_size({"width": width, "height": 740})
+    shown.open("#markup")
+    over = "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    assert page.evaluate(over) <= 0
+    controls = page.locator("aside.controls").bounding_box()
+    for name in ("open-vector", "slider-k", "judge", "examples"):
+        box = shown[name].bounding_box()
+        assert box["x"] + box["width"] <= controls["x"] + controls["width"] + 1
+    for row in page.locator("#list-shape .pick").all():
+        value, score = (row.locator(part).bounding_box() for part in (".value", ".score"))
+        assert value["x"] + value["width"] <= score["x"] + 1
+
+
+@pytest.mark.usefixtures("harmless")
+def test_markup_in_a_link_is_text(shown, watch):
+    shown.open(f"#{MARKUP[0]}")
+    expect(shown["notice-text"]).to_contain_text(MARKUP[0])
+    shown.page.goto("about:blank")
+    shown.page.goto(f"/#markup?ids={MARKUP[2]}x")
+    expect(shown["query-error"]).to_contain_text(f"{MARKUP[2]}x")
+    watch.expect("status of 4")
+
+
+def test_an_index_without_points_says_so(shown, page):
+    page.goto("/#empty")
+    expect(shown["lead"]).to_have_text(
+        "empty has no points yet. They appear here once some are added."
+    )
+    page.keyboard.press("v")
+    page.keyboard.press("Escape")
+    with shown.answered():
+        shown["tab"].first.click()
+    expect(shown["lead"]).to_contain_text("the same 400 points")
+
+
+def test_an_index_without_columns_has_nothing_to_judge_by(shown, page):
+    shown.open("#plain")
+    expect(page.locator("#judging")).to_be_hidden()
+    for side in ("plain", "shape"):
+        expect(shown[f"caption-{side}"]).to_have_text("")
+        assert len(shown.ids(side)) == 8
+
+
+def test_a_link_to_an_index_that_is_not_there(shown):
+    shown.open("#gone?ids=1")
+    expect(shown["notice-text"]).to_contain_text("There is no index “gone” here.")
+    expect(shown.page.locator("nav [aria-current]")).to_have_text("Two moons")
+
+
+def test_a_link_to_a_point_that_is_not_there(shown, page, watch):
+    page.goto("/#two-moons?ids=4000")
+    expect(shown["query-error"]).to_contain_text("4000")
+    watch.expect("status of 4")
+    with shown.answered():
+        shown["ask-id"].fill("4")
+        shown["ask"].click()
+    expect(shown["query-error"]).to_have_text("")
+
+
+def test_a_broken_link_still_opens(shown):
+    shown.open()
+    for rest in ("k=x", "%&&=", "?&&=", "vectors=a,b", "smoothness=-1", "k=9e99"):
+        with shown.answered():
+            shown.page.evaluate("link => { location.hash = link; }", f"#two-moons?{rest}")
+        assert len(shown.ids("shape")) == 20

@@ -1,0 +1,109 @@
+"""Sliders: neighbours, smoothness, alternations."""
+
+import pytest
+from playwright.sync_api import expect
+
+QUERY = 17
+
+
+def shape(index, query=QUERY, **parameters):
+    return index.query(query, top=20, **parameters).ids
+
+
+def test_a_key_moves_a_slider_and_the_answer_follows(shown, moons):
+    shown.open(f"#two-moons?ids={QUERY}")
+    assert shown.ids("shape") == shape(moons)
+    plain = shown.ids("plain")
+    for n_neighbors in (6, 7):
+        with shown.answered():
+            shown["slider-k"].press("ArrowRight")
+        expect(shown["value-k"]).to_have_text(str(n_neighbors))
+        assert shown.ids("shape") == shape(moons, n_neighbors=n_neighbors)
+    assert shape(moons, n_neighbors=7) != shape(moons)
+    assert shown.ids("plain") == plain
+    expect(shown["slider-k"]).to_be_focused()
+
+
+@pytest.mark.parametrize(("part", "name"), [(0.15, "smoothness"), (0.9, "smoothness")])
+def test_a_slider_is_pulled_with_the_mouse(shown, page, moons, part, name):
+    shown.open(f"#two-moons?ids={QUERY}")
+    slider = shown[f"slider-{name}"]
+    box = slider.bounding_box()
+    y = box["y"] + box["height"] / 2
+    with shown.answered():
+        page.mouse.move(box["x"] + box["width"] / 2, y)
+        page.mouse.down()
+        page.mouse.move(box["x"] + part * box["width"], y, steps=8)
+        page.mouse.up()
+    value = float(shown[f"value-{name}"].inner_text())
+    assert value < 1 if part < 0.5 else value > 100
+    assert shown.ids("shape") == shape(moons, smoothness=value)
+    page.wait_for_function("() => location.hash.includes('smoothness=')")
+
+
+def test_the_latest_wins(shown, page, moons):
+    sent = []
+    page.on("request", lambda request: request.url.endswith("/query") and sent.append(request))
+    shown.open(f"#two-moons?ids={QUERY}")
+    sent.clear()
+    shown["slider-k"].focus()
+    with shown.answered():
+        for _ in range(12):
+            page.keyboard.press("ArrowRight")
+    expect(shown["value-k"]).to_have_text("17")
+    assert shown.ids("shape") == shape(moons, n_neighbors=17)
+    asked = [request.post_data_json["queries"][1]["parameters"]["n_neighbors"] for request in sent]
+    assert asked == sorted(asked)
+    assert asked[-1] == 17
+
+
+def test_reset_takes_everything_back(shown, moons):
+    shown.open(f"#two-moons?ids={QUERY}&k=9&smoothness=3&alternations=2")
+    assert shown.ids("shape") == shape(moons, n_neighbors=9, smoothness=3, max_iter=2)
+    with shown.answered():
+        shown["reset"].click()
+    assert shown.ids("shape") == shape(moons)
+    expect(shown["reset"]).to_be_hidden()
+    for name, value in (("k", "5"), ("smoothness", "30"), ("alternations", "1")):
+        expect(shown[f"value-{name}"]).to_have_text(value)
+    assert shown.link == f"#two-moons?ids={QUERY}"
+
+
+def test_the_certificate_is_that_of_the_answer(shown, moons):
+    shown.open(f"#two-moons?ids={QUERY}")
+    solution = moons.query(QUERY, top=len(moons)).ranking.solution
+    words = shown["certificate"].text_content().replace("\u00a0", " ")
+    assert words.startswith("Certified") == solution.certified
+    assert words.endswith("1 alternation")
+    if solution.bound == 0:
+        assert "exact" in words
+
+
+@pytest.mark.parametrize(("query", "collapses"), [(0, True), (8, False)])
+def test_a_collapse_is_said(shown, page, moons, query, collapses):
+    shown.open(f"#two-moons?ids={query}")
+    expect(shown["collapsed"]).to_be_hidden()
+    shown["slider-alternations"].focus()
+    with shown.answered():
+        page.keyboard.press("End")
+    answer = moons.query(query, top=20, max_iter=10)
+    assert answer.ranking.collapsed == collapses
+    expect(shown["collapsed"]).to_be_visible(visible=collapses)
+    count = answer.ranking.trace.n_alternations
+    words = shown["certificate"].text_content().replace("\u00a0", " ")
+    assert words.endswith(f"{count} alternation{'s' * (count != 1)}")
+    assert shown.ids("shape") == answer.ids
+
+
+def test_what_cannot_be_is_said_at_the_sliders(shown, page, watch, moons):
+    page.goto(f"/#two-moons?ids={QUERY}&smoothness=100000000")
+    expect(shown["tuning-error"]).to_contain_text("1000000")
+    watch.expect("status of 422")
+    with shown.answered():
+        shown["reset"].click()
+    expect(shown["tuning-error"]).to_have_text("")
+    assert shown.ids("shape") == shape(moons)
+    with shown.answered():
+        shown["slider-k"].press("End")  # sliders end where the index can still answer
+    most = int(shown["value-k"].inner_text())
+    assert shown.ids("shape") == shape(moons, n_neighbors=most)

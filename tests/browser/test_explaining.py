@@ -154,3 +154,16 @@ def test_digits_show_the_pictures_of_the_path(shown, numerals):
         "5",
         *(str(step["end"]) for step in steps),
     ]
+
+
+@pytest.mark.parametrize("height", [700, 800, 900])
+def test_the_card_leaves_the_result_and_its_marks_free(shown, page, height):
+    page.set_viewport_size({"width": 1280, "height": height})
+    shown.open()
+    rows = page.locator("#list-shape .result")
+    seen = [row for row in rows.all() if row.bounding_box()["y"] + 20 < height]
+    row = seen[-1]  # the lowest that can be pointed at, as far as nothing lies over it
+    row.hover()
+    expect(shown["why-text"]).to_be_attached()
+    row.get_by_test_id("mark-right").click(timeout=5000)
+    expect(row.get_by_test_id("mark-right")).to_have_attribute("aria-pressed", "true")

@@ -34,6 +34,7 @@ export function showHint(some) {
     ? "Point at a result or at a point of a map to see why it is there. Click to ask with it."
     : "Choose a point to begin.";
   byId("why").replaceChildren(make("p", { class: "hint" }, words));
+  byId("why").style.bottom = "";
   byId("why").dataset.about = "";
 }
 
@@ -87,6 +88,20 @@ export function showCard({ id, plain, shape, reached, depth, filtered, reason, f
   byId("why").replaceChildren(left, right);
   byId("why").dataset.about = JSON.stringify(id);
   if (open && right.querySelector("details")) right.querySelector("details").open = true;
+  keepClear();
+}
+
+/** Move the card above the result that is looked at, where it would cover it and its marks. */
+function keepClear() {
+  const card = byId("why");
+  card.style.bottom = "";
+  const row = document.querySelector(".result:hover, .result:focus-within");
+  const dock = card.parentElement;
+  if (!row || !dock) return;
+  const { top, bottom } = row.getBoundingClientRect();
+  const covered = card.getBoundingClientRect();
+  if (bottom <= covered.top || top >= covered.bottom) return;
+  card.style.bottom = `${dock.getBoundingClientRect().bottom - top + 8}px`;
 }
 
 /** @param {number|undefined} rank @param {number} depth @param {string} how */

@@ -142,13 +142,14 @@ export class AnswerView {
     if (!maps.places || !info) return;
     const depth = depthOf(info),
       now = theme(),
+      filtered = asked.where.trim() !== "",
       byKind = asked.colouring === "column" && values !== null;
     showLead(info, maps.places.ids.length, asked.method, byKind ? this.column : null);
     if (byKind) {
       const target = byColumn(maps.places, values, now);
       maps.recolour("plain", target, false);
       maps.recolour("shape", target, false);
-      showLegend(now, depth, info.points, target.legend, this.column);
+      showLegend(now, depth, info.points, target.legend, this.column, filtered);
     } else {
       maps.recolour("plain", byRank(maps.places, context?.plain ?? null, depth, now, false), flow);
       maps.recolour(
@@ -156,7 +157,7 @@ export class AnswerView {
         byRank(maps.places, context?.shape ?? null, depth, now, asked.method !== "euclidean"),
         flow,
       );
-      showLegend(now, depth, info.points, null, null);
+      showLegend(now, depth, info.points, null, null, filtered);
     }
   }
 

@@ -64,8 +64,9 @@ export function showSharing(element, column, values, wanted, first, brief) {
  * @param {number} points
  * @param {{label: string, colour: import("./colour.js").Rgb}[]|null} kinds
  * @param {string|null} column
+ * @param {boolean} filtered
  */
-export function showLegend(theme, depth, points, kinds, column) {
+export function showLegend(theme, depth, points, kinds, column, filtered) {
   const dot = (/** @type {import("./colour.js").Rgb} */ colour) => {
     const sign = make("i");
     sign.style.background = toCss(colour);
@@ -82,7 +83,9 @@ export function showLegend(theme, depth, points, kinds, column) {
     context.fillStyle = toCss(colour);
     context.fillRect(x, 0, 1, 1);
   });
-  const rest = depth < points - 1 ? `beyond ${depth.toLocaleString("en-GB")}, or not reached` : "not reached";
+  const grey = ["not reached"];
+  if (depth < points - 1) grey.unshift(`beyond ${depth.toLocaleString("en-GB")}`);
+  if (filtered) grey.push("filtered out");
   byId("legend").replaceChildren(
     make(
       "span",
@@ -91,7 +94,7 @@ export function showLegend(theme, depth, points, kinds, column) {
       bar,
       `rank ${Math.max(1, Math.min(depth, points - 1)).toLocaleString("en-GB")}`,
     ),
-    make("span", {}, dot(NEUTRAL[theme]), rest),
+    make("span", {}, dot(NEUTRAL[theme]), grey.join(", or ")),
     ...signs(),
   );
 }

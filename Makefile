@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 PYTHON ?= python3
 INSTALLED := $(VENV)/installed
 
-.PHONY: demo serve reproduce reproduction-pages test test-browser lint format bench docs clean install
+.PHONY: demo serve reproduce reproduction-pages test test-browser page-picture lint format bench docs clean install
 .DEFAULT_GOAL := demo
 
 install: $(INSTALLED)
@@ -49,6 +49,10 @@ test: install
 test-browser: install
 	@tests/browser/get_chromium.sh
 	$(BIN)/python -m pytest tests/browser
+
+# What the docs show of the page.
+page-picture: test-browser
+	cp out/screenshots/test_page_opens.png docs/images/page.png
 
 lint: install
 	$(BIN)/ruff check .

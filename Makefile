@@ -26,9 +26,9 @@ demo: install
 	$(BIN)/rankfold demo --out out
 	@echo "The same from here: make serve"
 
-# Stays until Ctrl-C.
+# Stays until Ctrl-C, which is its end and no error.
 serve: install out/digits
-	$(BIN)/rankfold serve out/digits
+	@$(BIN)/rankfold serve out/digits || [ $$? -eq 130 ]
 
 out/digits: | install
 	$(BIN)/rankfold demo --out out
@@ -70,7 +70,7 @@ bench: install
 	done; exit $$failed
 
 docs: install
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --site-dir out/docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --site-dir out/docs
 	@echo "open out/docs/index.html"
 
 clean:

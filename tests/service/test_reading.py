@@ -115,6 +115,12 @@ def test_an_error_names_its_field(ask, change, field):
     assert problem["errors"][0]["message"] in problem["detail"]
 
 
+def test_a_parameter_at_the_wrong_place_is_told_its_place(ask):
+    problem = ask("query", {"queries": [{"ids": [1], "smoothness": 3}]}, status=422)
+    assert problem["errors"][0]["field"] == "queries[0].smoothness"
+    assert "'parameters': {'smoothness': ...}" in problem["errors"][0]["message"]
+
+
 def test_a_query_needs_an_example(ask):
     problem = ask("query", {"queries": [{"negative": [1]}]}, status=422)
     assert "no example" in problem["detail"]

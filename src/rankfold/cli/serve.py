@@ -95,13 +95,13 @@ def serve(
         from rankfold.service.listening import bind, reachable, run
 
         settings = Settings.from_environment(**limits)
-        place = stack.enter_context(bind(host, port))
-        settings = reachable(settings, place, hosts, without_key)
         writable = settings.api_key is not None
         indexes = {
             name: stack.enter_context(Index.open(path, write=writable))
             for name, path in named.items()
         }
+        place = stack.enter_context(bind(host, port))
+        settings = reachable(settings, place, hosts, without_key)
         for index in indexes.values():
             ask_once(index)
         run(indexes, settings, place, log_level, partial(announce, browser))

@@ -7,6 +7,8 @@ from typing import Any
 
 from fastapi.exceptions import RequestValidationError
 
+from rankfold.service.requests import Parameters
+
 MOST = 20
 LONGEST_NAME = 60
 
@@ -30,7 +32,15 @@ def _field_and_message(error: Any, body: Any) -> tuple[str, str]:
         why = error.get("ctx", {}).get("error", "it cannot be read")
         return "body", f"this is no JSON: {why} (at character {parts[0]})"
     name = _path(parts, body, error["type"]) if origin == "body" else _joined(parts)
+    if error["type"] == "extra_forbidden":
+        return name, _unknown(str(parts[-1]))
     return name or str(origin), error["msg"].removeprefix("Value error, ")
+
+
+def _unknown(name: str) -> str:
+    if name in Parameters.model_fields:
+        return f"this is a parameter of the method; write 'parameters': {{'{name}': ...}}"
+    return "there is no such field; /openapi.json has those that there are"
 
 
 def _path(parts: Sequence[str | int], sent: Any, kind: str) -> str:

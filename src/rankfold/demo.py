@@ -97,7 +97,7 @@ def run(out: Path, query: int | None = None, console: Console | None = None) -> 
     path = out / "demo.png"
     _draw(path, digits, row, rankings, (reason, _summary(precisions)))
     with console.status(f"Keeping the images as an index with a map, in {index} ..."):
-        _keep(index, digits)
+        _keep(index, digits, row)
     for line in (
         f"\nPicture: {path}",
         f"Index: {index}",
@@ -108,15 +108,15 @@ def run(out: Path, query: int | None = None, console: Console | None = None) -> 
     return path
 
 
-def _keep(path: Path, digits: Dataset) -> None:
-    """Build the index that the page shows."""
+def _keep(path: Path, digits: Dataset, row: int) -> None:
+    """Build the index that the page shows, which begins with the query of the demo."""
     Index.build(
         digits.X,
         payload={"digit": digits.labels},
         path=path,
         replace=True,
         layout="auto",
-        source=IMAGES,
+        source={**IMAGES, "query": row},
     ).close()
 
 

@@ -4,7 +4,9 @@ from base64 import b64decode
 
 import numpy as np
 import pytest
+from running_service import running
 
+from rankfold import Index
 from rankfold.check import InputError
 from rankfold.rankers import RANKERS
 from rankfold.service import create_app
@@ -240,6 +242,7 @@ def test_an_index_tells_what_clients_may_know(client, index):
     assert info["points"] == 500
     assert info["columns"] == {"digit": "integer", "even": "boolean"}
     assert info["image"] == {"width": 8, "height": 8, "colour": False, "white": 16.0}
+    assert info["query"] is None
     assert info["writable"] is False
     assert index.info()["path"] not in client.get("/v1/indexes/digits").text
 
@@ -257,3 +260,13 @@ def test_an_unknown_index_is_not_there(client):
 def test_an_index_cannot_take_the_name_of_an_example(index):
     with pytest.raises(InputError, match="'two-moons' is the name of an example"):
         create_app({"two-moons": index})
+
+
+@pytest.mark.parametrize(("named", "told"), [(3, 3), ("d5", "d5"), (5, None), ([3], None)])
+def test_an_index_can_name_a_point_to_begin_with(digits, named, told):
+    ids = ["d5" if row == 5 else row for row in range(20)]
+    with (
+        Index.build(digits.X[:20], ids, source={"query": named}) as index,
+        running(create_app({"digits": index})) as client,
+    ):
+        assert client.get("/v1/indexes/digits").json()["query"] == told

@@ -169,6 +169,7 @@ class Info(BaseModel):
     columns: dict[str, str]
     layout: str | None
     image: Picture | None
+    query: Id | None = Field(description="A point to begin with, where one was named at build.")
     example: bool
     writable: bool
     version: str

@@ -37,12 +37,18 @@ class Served:
             "name": self.name,
             **{key: known.get(key) for key in TOLD},
             "image": None if pixels is None else asdict(pixels),
+            "query": self._first_query(known),
             "example": self.example,
             "writable": self.writable,
             "version": version_of(known),
             "methods": [*RANKERS],
             "limits": Limits(n_neighbors=most_neighbors(known)).model_dump(),
         }
+
+    def _first_query(self, known: Mapping[str, Any]) -> str | int | None:
+        """Return the point that whoever built the index wants to be asked with at first."""
+        point = known["source"].get("query")
+        return point if isinstance(point, str | int) and point in self.index else None
 
 
 def version_of(known: Mapping[str, Any]) -> str:

@@ -11,6 +11,7 @@
  * @property {Record<string, string>} columns
  * @property {string|null} layout
  * @property {null|{width: number, height: number, colour: boolean, white: number|null}} image
+ * @property {Id|null} query a point to begin with
  * @property {boolean} example
  * @property {Record<string, number>} limits
  * @property {string[]} methods

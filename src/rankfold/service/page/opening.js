@@ -95,7 +95,8 @@ export class Opening {
   begun(asked) {
     const { places } = this.page.maps;
     if (asked.ids.length + asked.vectors.length || !places) return asked;
-    return { ...asked, ids: [firstLook(asked.index ?? "", places, this.page.plane)] };
+    const named = this.page.info?.query ?? null;
+    return { ...asked, ids: [named ?? firstLook(asked.index ?? "", places, this.page.plane)] };
   }
 
   /** @param {string} name */

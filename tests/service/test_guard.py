@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 from guarded_service import JSON, asking, connect, everything, guarded, head
-from running_service import KEY, running
+from running_service import KEY, running, wait_until
 
 from rankfold.service.settings import ANY_HOST, Settings
 
@@ -89,8 +89,7 @@ def test_a_client_that_leaves_is_no_error(client, caplog):
     caplog.set_level("INFO", logger="rankfold.service")
     with connect(client) as connection:
         connection.sendall(head(*POST, "Content-Length: 10") + b"[")
-    while 'status="gone"' not in client.get("/metrics").text:
-        pass
+    wait_until(lambda: 'status="gone"' in client.get("/metrics").text)
     assert not [record for record in caplog.records if record.levelname == "ERROR"]
     assert "gone" in [record.message for record in caplog.records]
 

@@ -13,12 +13,14 @@ from rankfold.index import Results
 from rankfold.service.images import given_image, image_of, thumbnail
 from rankfold.service.requests import Query, Question, Wanted
 from rankfold.service.served import Served, most_neighbors, version_of
+from rankfold.service.turns import check_wanted
 
 
 def answer_all(served: Served, queries: list[Query]) -> list[dict[str, Any]]:
-    """Answer queries one after the other."""
+    """Answer queries one after the other, for as long as somebody waits for them."""
     answers = []
     for place, query in enumerate(queries):
+        check_wanted()
         with about(f"queries[{place}]"):
             answers.append(answer(ask(served, query), query))
     return answers

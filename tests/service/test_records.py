@@ -5,6 +5,7 @@ import json
 import logging
 import subprocess
 import sys
+from threading import Event
 
 import pytest
 from guarded_service import JSON, asking, guarded
@@ -108,6 +109,42 @@ def test_metrics_count_by_route_and_never_by_path():
         assert line in lines
     assert "/nothing" not in response.text
     assert 'index="gone"' not in response.text
+
+
+class Slow:
+    """Has more points each time, and tells so once it is let go."""
+
+    def __init__(self):
+        self.let_go, self.n_points, self.n_threads = Event(), 6, 0
+
+    def __len__(self):
+        self.n_threads += 1
+        assert self.let_go.wait(30)
+        self.n_threads -= 1
+        self.n_points += 1
+        return self.n_points
+
+
+def test_metrics_do_not_wait_for_an_index_without_end(monkeypatch):
+    monkeypatch.setattr("rankfold.service.metrics.PATIENCE", 0.05)
+    slow = Slow()
+    app, _ = guarded(indexes={"slow": slow})
+
+    async def scene():
+        async with asking(app) as client:
+            slow.let_go.set()
+            assert 'rankfold_points{index="slow"} 7.0' in (await client.get("/metrics")).text
+            slow.let_go.clear()
+            several = await asyncio.gather(*[client.get("/metrics") for _ in range(50)])
+            assert slow.n_threads == 1
+            for response in several:
+                assert response.status_code == 200
+                assert 'rankfold_points{index="slow"} 7.0' in response.text
+
+    try:
+        asyncio.run(scene())
+    finally:
+        slow.let_go.set()
 
 
 def test_the_log_tells_of_requests_and_nothing_of_their_content(caplog):

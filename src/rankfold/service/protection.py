@@ -55,6 +55,6 @@ def _add_metrics(app: FastAPI, metrics: Metrics) -> None:
         dependencies=[Depends(reading_key)],
         response_class=PlainTextResponse,
     )
-    def read_metrics() -> Response:
+    async def read_metrics() -> Response:
         """Measurements of the service, as Prometheus reads them."""
-        return Response(metrics.text(), media_type=metrics.content_type)
+        return Response(await metrics.text(), media_type=metrics.content_type)

@@ -5,10 +5,13 @@ from base64 import b64decode
 import numpy as np
 import pytest
 
+from rankfold import Index
 from rankfold.check import InputError
 from rankfold.rankers import RANKERS
 from rankfold.service import create_app
-from rankfold.service.requests import Method
+from rankfold.service.answering import draw, look_up
+from rankfold.service.requests import Method, Wanted
+from rankfold.service.served import Served
 
 VECTOR = [float(value) for value in range(64)]
 MODES = {
@@ -202,6 +205,56 @@ def test_a_map_can_hold_some_points(client, index):
     np.testing.assert_array_equal(unpacked(drawn), places[rows])
     assert drawn["values"] is None
     assert drawn["points"] == 500
+
+
+@pytest.fixture
+def pair(tmp_path, digits):
+    """Return an index that changes, and the same one as others read it."""
+    path = tmp_path / "i"
+    payload = {"digit": digits.labels[:50]}
+    Index.build(digits.X[:50], payload=payload, path=path, layout="none").close()
+    with Index.open(path, write=True) as writer, Index.open(path) as reader:
+        yield writer, reader
+
+
+def then(function, change):
+    """Return a function after which something else has changed."""
+
+    def changed(*given):
+        found = function(*given)
+        change()
+        return found
+
+    return changed
+
+
+def test_a_map_is_of_one_state(pair, monkeypatch):
+    writer, reader = pair
+    monkeypatch.setattr(reader, "places", then(reader.places, lambda: writer.remove(7)))
+    drawn = draw(Served("i", reader, False, False), "digit", 100)
+    assert drawn["ids"] == list(range(50))
+    assert len(drawn["values"]) == drawn["points"] == 50
+    assert reader.ids == writer.ids != drawn["ids"]
+
+
+def test_points_are_of_one_state(pair, monkeypatch, digits):
+    writer, reader = pair
+
+    def change():
+        writer.update(7, digits.X[50:51], {"digit": [99]})
+
+    monkeypatch.setattr(reader, "vectors", then(reader.vectors, change))
+    (point,) = look_up(Served("i", reader, False, False), Wanted(ids=[7], vectors=True))["points"]
+    assert (point["payload"], point["vector"]) == ({"digit": 7}, digits.X[7].tolist())
+    assert reader.payload([7]) == {"digit": [99]}
+
+
+def test_a_map_that_is_not_kept_says_how_it_was_drawn(pair):
+    _, reader = pair
+    assert reader.layout is None
+    assert draw(Served("i", reader, False, False), None, 100)["layout"] == "pca"
+    with Index.build([[0.0, 1.0], [1.0, 2.0], [3.0, 4.0]], layout="none") as flat:
+        assert draw(Served("flat", flat, False, False), None, 100)["layout"] == "plane"
 
 
 def unpacked(drawn):

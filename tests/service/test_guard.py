@@ -106,6 +106,26 @@ def test_only_so_many_bodies_are_kept():
         assert client.post("/length", json=[]).status_code == 200
 
 
+def test_bodies_are_only_so_long_together():
+    app, _ = guarded(Settings(body_bytes=800, held_bytes=1000))
+    long = b"[" + b" " * 500 + b"]"
+    with running(app) as client, connect(client) as connection:
+        connection.sendall(head(*POST, "Content-Length: 600") + b"[" + b" " * 598)
+        wait_until(lambda: client.post("/length", content=long, headers=JSON).status_code == 503)
+        refused = client.post("/length", content=long, headers=JSON)
+        assert (refused.status_code, refused.headers["Retry-After"]) == (503, "1")
+        assert client.post("/length", json=[1]).json() == 1  # a short one finds room
+        connection.sendall(b"]")
+        assert connection.recv(1000).startswith(b"HTTP/1.1 200 ")
+        assert client.post("/length", content=long, headers=JSON).json() == 0
+
+
+def test_a_body_may_be_as_long_as_one_may_be():
+    app, _ = guarded(Settings(body_bytes=800, held_bytes=10))
+    with running(app) as client:
+        assert client.post("/length", json=[1] * 100).json() == 100
+
+
 @pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", ""])
 def test_bodies_are_json(client, kind):
     response = client.post("/length", content=b"[]", headers={"Content-Type": kind})

@@ -7,10 +7,11 @@ import pytest
 
 from rankfold import Index
 from rankfold.check import InputError
+from rankfold.methods import METHODS
 from rankfold.rankers import RANKERS
 from rankfold.service import create_app
 from rankfold.service.answering import draw, look_up
-from rankfold.service.requests import Method, Wanted
+from rankfold.service.requests import Wanted
 from rankfold.service.served import Served
 
 VECTOR = [float(value) for value in range(64)]
@@ -67,7 +68,7 @@ def test_every_method_takes_its_parameters(ask, index, method):
 
 
 def test_methods_of_requests_are_those_of_the_library():
-    assert set(Method.__args__) == set(RANKERS) == set(PARAMETERS)
+    assert set(METHODS) == set(RANKERS) == set(PARAMETERS)
 
 
 def test_a_batch_is_its_queries_one_by_one(ask):
@@ -289,6 +290,14 @@ def test_an_index_tells_what_clients_may_know(client, index):
     assert info["image"] == {"width": 8, "height": 8, "colour": False, "white": 16.0}
     assert info["writable"] is False
     assert index.info()["path"] not in client.get("/v1/indexes/digits").text
+
+
+@pytest.mark.parametrize("path", ["/", "/health", "/page/main.js"])
+def test_headers_alone_can_be_asked_for(client, path):
+    whole, head = client.get(path), client.head(path)
+    assert (head.status_code, head.content) == (200, b"")
+    for name in ("Content-Type", "Content-Length"):
+        assert head.headers[name] == whole.headers[name]
 
 
 def test_an_unknown_index_is_not_there(client):

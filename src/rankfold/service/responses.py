@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
+from rankfold.methods import Method
 from rankfold.service.requests import (
     MOST_ALTERNATIONS,
     MOST_EXAMPLES,
@@ -15,7 +16,6 @@ from rankfold.service.requests import (
     MOST_RESULTS,
     MOST_SKIPPED,
     Id,
-    Method,
     Value,
 )
 

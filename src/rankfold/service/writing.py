@@ -8,8 +8,9 @@ from typing import Any
 from fastapi import APIRouter, Depends
 from fastapi.responses import JSONResponse
 
-from rankfold.check import InputError, about
+from rankfold.check import InputError
 from rankfold.service import requests, responses
+from rankfold.service.faults import naming_ids, naming_points
 from rankfold.service.keys import writing_key
 from rankfold.service.problems import Problem
 from rankfold.service.served import Chosen, Served
@@ -46,7 +47,7 @@ def add_points(served: Served, points: Sequence[requests.NewPoint]) -> dict[str,
         )
     columns = {name: None for point in points for name in point.payload}
     payload = {name: [point.payload.get(name) for point in points] for name in columns}
-    with about("points"):
+    with naming_points(served.index, points, new=True):
         added = served.index.add([point.vector for point in points], ids or None, payload)
     return {"ids": added, "points": len(served.index)}
 
@@ -66,7 +67,7 @@ def update_points(served: Served, points: Sequence[requests.ChangedPoint]) -> di
         )
     payload = {name: [point.payload[name] for point in points] for name in columns}
     ids = [point.id for point in points]
-    with about("points"):
+    with naming_points(served.index, points, new=False):
         served.index.update(ids, vectors or None, payload)
     return {"ids": ids, "points": len(served.index)}
 
@@ -74,7 +75,7 @@ def update_points(served: Served, points: Sequence[requests.ChangedPoint]) -> di
 def remove_points(served: Served, ids: list[Any]) -> dict[str, Any]:
     """Remove points."""
     check_writable(served)
-    with about("ids"):
+    with naming_ids(served.index, ids):
         served.index.remove(ids)
     return {"ids": ids, "points": len(served.index)}
 

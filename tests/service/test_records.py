@@ -62,6 +62,19 @@ def test_other_pages_are_allowed_by_name():
 
 
 @pytest.mark.parametrize(
+    ("origin", "method"), [("https://elsewhere.org", "POST"), (ORIGIN, "DELETE")]
+)
+def test_a_page_that_may_not_ask_is_told_so_by_a_problem(origin, method):
+    app, _ = guarded(Settings(origins=(ORIGIN,)))
+    headers = {"Origin": origin, "Access-Control-Request-Method": method}
+    (refused,) = answers(app, ("OPTIONS", "/length", {"headers": headers}))
+    assert refused.status_code == 400
+    assert refused.headers["Content-Type"] == "application/problem+json"
+    assert "--cors" in refused.json()["detail"]
+    assert "Access-Control-Allow-Origin" not in refused.headers
+
+
+@pytest.mark.parametrize(
     ("given", "kept"), [("abc-1.2_Z", True), ("a" * 65, False), ('a"b', False), ("a b", False)]
 )
 def test_a_plain_request_id_is_kept(given, kept):

@@ -8,9 +8,8 @@ import httpx
 from fastapi import Body, Depends, FastAPI
 from pydantic import BaseModel
 
-from rankfold.check import InputError, StorageError, check_count
+from rankfold.check import InputError, StorageError, about, check_count
 from rankfold.service.keys import writing_key
-from rankfold.service.problems import field_of
 from rankfold.service.protection import protect
 from rankfold.service.settings import Settings
 from rankfold.service.turns import Turn
@@ -57,7 +56,7 @@ def guarded(settings=None, indexes=None):
     @app.post("/items")
     async def items(body: Items, limit: int = 0):
         for number, item in enumerate(body.items):
-            with field_of(f"items[{number}]"):
+            with about(f"items[{number}]"):
                 check_count(item.top, "top")
                 if item.name == "odd":
                     raise InputError("odd names are not allowed")

@@ -2,7 +2,7 @@
 
 from contextlib import contextmanager
 from threading import Thread
-from time import sleep
+from time import monotonic, sleep
 
 import httpx
 import uvicorn
@@ -30,3 +30,11 @@ def running(app, port=0):
         finally:
             server.should_exit = True
             thread.join()
+
+
+def wait_until(condition, seconds=30):
+    """Wait for something that must become true, and fail where it does not."""
+    end = monotonic() + seconds
+    while not condition():
+        assert monotonic() < end, f"not within {seconds} seconds"
+        sleep(0.001)

@@ -165,6 +165,8 @@ def test_a_port_in_use(call, monkeypatch):
         ([], "too-short", "RANKFOLD_API_KEY has 9 characters"),
         ([], "", "RANKFOLD_API_KEY has 0 characters"),
         (["nothing-here"], None, "nothing-here"),
+        (["--allow-host", "example.org:8443"], None, "'example.org:8443' is no host"),
+        (["--cors", "https://example.org/"], None, "'https://example.org/' is no origin"),
     ],
 )
 def test_what_cannot_be_done_is_said(call, monkeypatch, words, key, message):

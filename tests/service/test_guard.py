@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 from guarded_service import JSON, asking, connect, everything, guarded, head
-from running_service import KEY, running
+from running_service import KEY, running, wait_until
 
 from rankfold.service.settings import ANY_HOST, Settings
 
@@ -89,8 +89,7 @@ def test_a_client_that_leaves_is_no_error(client, caplog):
     caplog.set_level("INFO", logger="rankfold.service")
     with connect(client) as connection:
         connection.sendall(head(*POST, "Content-Length: 10") + b"[")
-    while 'status="gone"' not in client.get("/metrics").text:
-        pass
+    wait_until(lambda: 'status="gone"' in client.get("/metrics").text)
     assert not [record for record in caplog.records if record.levelname == "ERROR"]
     assert "gone" in [record.message for record in caplog.records]
 
@@ -105,6 +104,26 @@ def test_only_so_many_bodies_are_kept():
         connection.sendall(b"[]")
         assert connection.recv(1000).startswith(b"HTTP/1.1 200 ")
         assert client.post("/length", json=[]).status_code == 200
+
+
+def test_bodies_are_only_so_long_together():
+    app, _ = guarded(Settings(body_bytes=800, held_bytes=1000))
+    long = b"[" + b" " * 500 + b"]"
+    with running(app) as client, connect(client) as connection:
+        connection.sendall(head(*POST, "Content-Length: 600") + b"[" + b" " * 598)
+        wait_until(lambda: client.post("/length", content=long, headers=JSON).status_code == 503)
+        refused = client.post("/length", content=long, headers=JSON)
+        assert (refused.status_code, refused.headers["Retry-After"]) == (503, "1")
+        assert client.post("/length", json=[1]).json() == 1  # a short one finds room
+        connection.sendall(b"]")
+        assert connection.recv(1000).startswith(b"HTTP/1.1 200 ")
+        assert client.post("/length", content=long, headers=JSON).json() == 0
+
+
+def test_a_body_may_be_as_long_as_one_may_be():
+    app, _ = guarded(Settings(body_bytes=800, held_bytes=10))
+    with running(app) as client:
+        assert client.post("/length", json=[1] * 100).json() == 100
 
 
 @pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", ""])

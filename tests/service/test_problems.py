@@ -22,6 +22,7 @@ def answer(method, path, **options):
     assert response.headers["Content-Type"] == "application/problem+json"
     problem = response.json()
     assert set(problem) == FACTS
+    assert ("Retry-After" in response.headers) == (response.status_code == 503)
     assert problem["status"] == response.status_code
     assert problem["request_id"] == response.headers["X-Request-ID"]
     return problem

@@ -8,9 +8,12 @@ from running_service import running
 
 from rankfold import Index
 from rankfold.check import InputError
+from rankfold.methods import METHODS
 from rankfold.rankers import RANKERS
 from rankfold.service import create_app
-from rankfold.service.requests import Method
+from rankfold.service.answering import draw, look_up
+from rankfold.service.requests import Wanted
+from rankfold.service.served import Served
 
 VECTOR = [float(value) for value in range(64)]
 MODES = {
@@ -66,7 +69,7 @@ def test_every_method_takes_its_parameters(ask, index, method):
 
 
 def test_methods_of_requests_are_those_of_the_library():
-    assert set(Method.__args__) == set(RANKERS) == set(PARAMETERS)
+    assert set(METHODS) == set(RANKERS) == set(PARAMETERS)
 
 
 def test_a_batch_is_its_queries_one_by_one(ask):
@@ -212,6 +215,56 @@ def test_a_map_can_hold_some_points(client, index):
     assert drawn["points"] == 500
 
 
+@pytest.fixture
+def pair(tmp_path, digits):
+    """Return an index that changes, and the same one as others read it."""
+    path = tmp_path / "i"
+    payload = {"digit": digits.labels[:50]}
+    Index.build(digits.X[:50], payload=payload, path=path, layout="none").close()
+    with Index.open(path, write=True) as writer, Index.open(path) as reader:
+        yield writer, reader
+
+
+def then(function, change):
+    """Return a function after which something else has changed."""
+
+    def changed(*given):
+        found = function(*given)
+        change()
+        return found
+
+    return changed
+
+
+def test_a_map_is_of_one_state(pair, monkeypatch):
+    writer, reader = pair
+    monkeypatch.setattr(reader, "places", then(reader.places, lambda: writer.remove(7)))
+    drawn = draw(Served("i", reader, False, False), "digit", 100)
+    assert drawn["ids"] == list(range(50))
+    assert len(drawn["values"]) == drawn["points"] == 50
+    assert reader.ids == writer.ids != drawn["ids"]
+
+
+def test_points_are_of_one_state(pair, monkeypatch, digits):
+    writer, reader = pair
+
+    def change():
+        writer.update(7, digits.X[50:51], {"digit": [99]})
+
+    monkeypatch.setattr(reader, "vectors", then(reader.vectors, change))
+    (point,) = look_up(Served("i", reader, False, False), Wanted(ids=[7], vectors=True))["points"]
+    assert (point["payload"], point["vector"]) == ({"digit": 7}, digits.X[7].tolist())
+    assert reader.payload([7]) == {"digit": [99]}
+
+
+def test_a_map_that_is_not_kept_says_how_it_was_drawn(pair):
+    _, reader = pair
+    assert reader.layout is None
+    assert draw(Served("i", reader, False, False), None, 100)["layout"] == "pca"
+    with Index.build([[0.0, 1.0], [1.0, 2.0], [3.0, 4.0]], layout="none") as flat:
+        assert draw(Served("flat", flat, False, False), None, 100)["layout"] == "plane"
+
+
 def unpacked(drawn):
     return np.frombuffer(b64decode(drawn["places"]), dtype="<f4").reshape(-1, 2)
 
@@ -245,6 +298,14 @@ def test_an_index_tells_what_clients_may_know(client, index):
     assert info["query"] is None
     assert info["writable"] is False
     assert index.info()["path"] not in client.get("/v1/indexes/digits").text
+
+
+@pytest.mark.parametrize("path", ["/", "/health", "/page/main.js"])
+def test_headers_alone_can_be_asked_for(client, path):
+    whole, head = client.get(path), client.head(path)
+    assert (head.status_code, head.content) == (200, b"")
+    for name in ("Content-Type", "Content-Length"):
+        assert head.headers[name] == whole.headers[name]
 
 
 def test_an_unknown_index_is_not_there(client):

@@ -5,6 +5,7 @@ import json
 import logging
 import subprocess
 import sys
+from threading import Event
 
 import pytest
 from guarded_service import JSON, asking, guarded
@@ -61,6 +62,19 @@ def test_other_pages_are_allowed_by_name():
 
 
 @pytest.mark.parametrize(
+    ("origin", "method"), [("https://elsewhere.org", "POST"), (ORIGIN, "DELETE")]
+)
+def test_a_page_that_may_not_ask_is_told_so_by_a_problem(origin, method):
+    app, _ = guarded(Settings(origins=(ORIGIN,)))
+    headers = {"Origin": origin, "Access-Control-Request-Method": method}
+    (refused,) = answers(app, ("OPTIONS", "/length", {"headers": headers}))
+    assert refused.status_code == 400
+    assert refused.headers["Content-Type"] == "application/problem+json"
+    assert "--cors" in refused.json()["detail"]
+    assert "Access-Control-Allow-Origin" not in refused.headers
+
+
+@pytest.mark.parametrize(
     ("given", "kept"), [("abc-1.2_Z", True), ("a" * 65, False), ('a"b', False), ("a b", False)]
 )
 def test_a_plain_request_id_is_kept(given, kept):
@@ -108,6 +122,42 @@ def test_metrics_count_by_route_and_never_by_path():
         assert line in lines
     assert "/nothing" not in response.text
     assert 'index="gone"' not in response.text
+
+
+class Slow:
+    """Has more points each time, and tells so once it is let go."""
+
+    def __init__(self):
+        self.let_go, self.n_points, self.n_threads = Event(), 6, 0
+
+    def __len__(self):
+        self.n_threads += 1
+        assert self.let_go.wait(30)
+        self.n_threads -= 1
+        self.n_points += 1
+        return self.n_points
+
+
+def test_metrics_do_not_wait_for_an_index_without_end(monkeypatch):
+    monkeypatch.setattr("rankfold.service.metrics.PATIENCE", 0.05)
+    slow = Slow()
+    app, _ = guarded(indexes={"slow": slow})
+
+    async def scene():
+        async with asking(app) as client:
+            slow.let_go.set()
+            assert 'rankfold_points{index="slow"} 7.0' in (await client.get("/metrics")).text
+            slow.let_go.clear()
+            several = await asyncio.gather(*[client.get("/metrics") for _ in range(50)])
+            assert slow.n_threads == 1
+            for response in several:
+                assert response.status_code == 200
+                assert 'rankfold_points{index="slow"} 7.0' in response.text
+
+    try:
+        asyncio.run(scene())
+    finally:
+        slow.let_go.set()
 
 
 def test_the_log_tells_of_requests_and_nothing_of_their_content(caplog):

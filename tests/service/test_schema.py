@@ -21,7 +21,7 @@ N_EXAMPLES = int(os.environ.get("RANKFOLD_SCHEMA_EXAMPLES", "15"))
 """Requests of each kind for each operation; by hand, set it to a thousand."""
 
 N_POINTS = 40
-NAMES = ["points", "two-moons", "three-rings"]
+NAMES = ["points", "unmapped", "two-moons", "three-rings"]
 CONDITIONS = [None, "colour = 'red'", "price < 10 and not sold", "price is null", "nothing = 1"]
 FITTING = {
     "vector": st.lists(st.floats(-100, 100), min_size=2, max_size=2),
@@ -59,21 +59,27 @@ OPERATIONS = [
 WRITES = ("add", "update", "remove")
 
 
-def build(path=None):
+def build(layout="pca"):
     X = [[i % 7, i / 3] for i in range(N_POINTS)]
     payload = {
         "price": list(range(N_POINTS)),
         "colour": ["red", "blue"] * (N_POINTS // 2),
         "sold": [True, None] * (N_POINTS // 2),
     }
-    return Index.build(X, payload=payload, path=path, n_neighbors=4)
+    return Index.build(X, payload=payload, layout=layout, n_neighbors=4)
 
 
 @pytest.fixture(scope="module", params=["with a key", "without a key"])
 def service(request):
     """Return a client of a service over an index that may be spoilt, and the schema."""
     key = KEY if request.param == "with a key" else None
-    with build() as index, running(create_app({"points": index}, Settings(api_key=key))) as client:
+    with (
+        build() as index,
+        build("none") as unmapped,
+        running(
+            create_app({"points": index, "unmapped": unmapped}, Settings(api_key=key))
+        ) as client,
+    ):
         client.headers = BEARER if key else {}
         config = schemathesis.Config.from_dict({"generation": {"with-security-parameters": False}})
         address = f"{client.base_url}/openapi.json"

@@ -1,18 +1,31 @@
 """How many requests run, wait and are sent away."""
 
 import asyncio
+import gc
 from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+from weakref import WeakSet
 
 import pytest
 from guarded_service import asking, connect, guarded, head
-from running_service import running
+from running_service import running, wait_until
 
+from rankfold.service import answering
+from rankfold.service.requests import Query
+from rankfold.service.served import Served
 from rankfold.service.settings import Settings
+from rankfold.service.turns import GivenUpError, Turns
 
 
 def gauge(client, name):
     lines = client.get("/metrics").text.splitlines()
     return next(float(line.split()[1]) for line in lines if line.startswith(f"rankfold_{name} "))
+
+
+async def nobody_runs(turns):
+    async with asyncio.timeout(30):
+        while turns.running:
+            await asyncio.sleep(0.001)
 
 
 def test_two_run_one_waits_the_next_is_sent_away():
@@ -22,8 +35,7 @@ def test_two_run_one_waits_the_next_is_sent_away():
             asked = [threads.submit(client.get, "/work") for _ in range(3)]
             assert work.begun.acquire(timeout=30)
             assert work.begun.acquire(timeout=30)
-            while gauge(client, "waiting") < 1:
-                pass
+            wait_until(lambda: gauge(client, "waiting") == 1)
             assert gauge(client, "running") == 2
             refused = client.get("/work")
             assert (refused.status_code, refused.headers["Retry-After"]) == (503, "1")
@@ -51,8 +63,7 @@ def test_what_takes_too_long_is_given_up_but_keeps_its_place():
             assert app.state.turns.waiting == 0  # who is given up while waiting does not wait on
             work.let_go.set()
             await asyncio.to_thread(work.finished.acquire)
-            while app.state.turns.running:
-                await asyncio.sleep(0)
+            await nobody_runs(app.state.turns)
             assert (await client.get("/work")).json() == "done"
 
     try:
@@ -72,10 +83,8 @@ def test_who_leaves_does_not_wait_on():
             assert work.begun.acquire(timeout=30)
             with connect(client) as connection:
                 connection.sendall(head("GET /work HTTP/1.1"))
-                while gauge(client, "waiting") < 1:
-                    pass
-            while gauge(client, "waiting"):
-                pass
+                wait_until(lambda: gauge(client, "waiting") == 1)
+            wait_until(lambda: gauge(client, "waiting") == 0)
         finally:
             work.let_go.set()
         assert asked.result().json() == "done"
@@ -89,8 +98,7 @@ def test_a_turn_that_has_begun_is_finished_though_its_client_has_left():
             with connect(client) as connection:
                 connection.sendall(head("GET /work HTTP/1.1"))
                 assert work.begun.acquire(timeout=30)
-            while 'route="/work",status="gone"' not in client.get("/metrics").text:
-                pass
+            wait_until(lambda: 'route="/work",status="gone"' in client.get("/metrics").text)
             assert gauge(client, "running") == 1  # it keeps its place
         finally:
             work.let_go.set()
@@ -106,7 +114,105 @@ def test_errors_come_back_and_leave_the_place(kind):
             for _ in range(3):
                 response = await client.get(f"/fail/{kind}")
                 assert response.status_code == 500
-                while app.state.turns.running:
-                    await asyncio.sleep(0)
+                await nobody_runs(app.state.turns)
 
     asyncio.run(scene())
+
+
+class Sent:
+    """Stands for what a client has sent."""
+
+
+async def ending_badly(waited):
+    """Return what has become of a task."""
+    (result,) = await asyncio.gather(waited, return_exceptions=True)
+    return type(result)
+
+
+@pytest.mark.parametrize("way", ["timeout", "gone"])
+def test_nothing_is_kept_of_those_who_gave_up_waiting(way):
+    turns = Turns(Settings(running=1, waiting=2, timeout=0.05 if way == "timeout" else 30))
+    let_go, kept = Event(), WeakSet()
+
+    async def scene():
+        first = asyncio.create_task(turns.run(let_go.wait, 30))
+        while not turns.running:
+            await asyncio.sleep(0)
+        for _ in range(10):
+            sent = Sent()
+            kept.add(sent)
+            waited = asyncio.create_task(turns.run(lambda sent=sent: sent))
+            del sent
+            await asyncio.sleep(0.001)
+            if way == "gone":
+                waited.cancel()
+            await ending_badly(waited)
+            del waited
+        assert (turns.running, turns.waiting) == (1, 0)
+        await asyncio.sleep(0.01)
+        gc.collect()
+        assert not kept
+        let_go.set()
+        await ending_badly(first)
+        await nobody_runs(turns)
+        assert await turns.run(lambda: "done") == "done"
+
+    try:
+        asyncio.run(scene())
+    finally:
+        let_go.set()
+
+
+def test_never_more_are_at_work_than_allowed():
+    turns, at_work, most = Turns(Settings(running=2, waiting=100)), [], []
+
+    def work():
+        at_work.append(1)
+        most.append(len(at_work))
+        Event().wait(0.001)
+        at_work.pop()
+
+    async def scene():
+        waiting = [asyncio.create_task(turns.run(work)) for _ in range(60)]
+        await asyncio.sleep(0.005)
+        for task in waiting[::3]:
+            task.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
+        await nobody_runs(turns)
+
+    asyncio.run(scene())
+    assert len(most) >= 40
+    assert max(most) == 2
+
+
+def test_queries_that_were_given_up_are_not_answered_to_the_end(index, monkeypatch):
+    turns = Turns(Settings(running=1, timeout=0.1))
+    let_go, asked, ends = Event(), [], []
+    ask = answering.ask
+
+    def slow(served, query):
+        asked.append(query)
+        assert let_go.wait(30)
+        return ask(served, query)
+
+    def answered(*given):
+        try:
+            answering.answer_all(*given)
+        except GivenUpError:
+            ends.append("given up")
+
+    monkeypatch.setattr(answering, "ask", slow)
+    served = Served("digits", index, False, False)
+
+    async def scene():
+        queries = [Query(ids=[1])] * 64
+        await ending_badly(turns.run(answered, served, queries))
+        assert turns.running == 1  # it keeps its place
+        let_go.set()
+        await nobody_runs(turns)
+
+    try:
+        asyncio.run(scene())
+    finally:
+        let_go.set()
+    assert (len(asked), ends) == (1, ["given up"])

@@ -12,6 +12,7 @@ WAYS = {
     "update": {"points": [{"id": 1, "payload": {"digit": 7}}]},
     "remove": {"ids": [1]},
 }
+ZERO = {"vector": [0.0] * 64}
 
 
 @pytest.fixture
@@ -65,17 +66,32 @@ def test_points_with_ids_of_their_own(change, digits):
     [
         ("add", {"points": []}, "points"),
         ("add", {"points": [{"payload": {}}]}, "points[0].vector"),
-        ("add", {"points": [{"vector": [1.0]}]}, "points"),
+        ("add", {"points": [{"vector": [1.0]}]}, "points[0].vector"),
+        ("add", {"points": [ZERO, {"vector": [0.0] * 63}]}, "points[1].vector"),
+        ("add", {"points": [ZERO | {"id": 60}, ZERO | {"id": 60}]}, "points[1].id"),
+        ("add", {"points": [ZERO | {"id": 60}, ZERO | {"id": 7}]}, "points[1].id"),
+        ("add", {"points": [ZERO, ZERO | {"payload": {"digit": True}}]}, "points[1].payload.digit"),
         ("add", {"points": [{"vector": [0.0] * 64}, {"id": 99, "vector": [0.0] * 64}]}, "points"),
         ("add", {"points": [{"vector": [0.0] * 64, "payload": {"digit": [1]}}]}, None),
-        ("add", {"points": [{"vector": [0.0] * 64, "payload": {"digit": "x"}}]}, "points"),
-        ("add", {"points": [{"vector": [0.0] * 64, "payload": {"new": 1}}]}, "points"),
-        ("update", {"points": [{"id": 99, "payload": {"digit": 1}}]}, "points"),
+        (
+            "add",
+            {"points": [{"vector": [0.0] * 64, "payload": {"digit": "x"}}]},
+            "points[0].payload.digit",
+        ),
+        (
+            "add",
+            {"points": [{"vector": [0.0] * 64, "payload": {"new": 1}}]},
+            "points[0].payload.new",
+        ),
+        ("update", {"points": [{"id": 99, "payload": {"digit": 1}}]}, "points[0].id"),
+        ("update", {"points": [{"id": 1}, {"id": 1}]}, "points[1].id"),
+        ("update", {"points": [{"id": 1, "vector": [1.0]}]}, "points[0].vector"),
+        ("update", {"points": [{"id": 1, "payload": {"x": 1}}]}, "points[0].payload.x"),
         ("update", {"points": [{"id": 1, "payload": {"x": 1}}, {"id": 2}]}, "points"),
         ("update", {"points": [{"id": 1, "vector": [0.0] * 64}, {"id": 2}]}, "points"),
         ("remove", {"ids": []}, "ids"),
-        ("remove", {"ids": [1, 99]}, "ids"),
-        ("remove", {"ids": [1, 1]}, "ids"),
+        ("remove", {"ids": [1, 99]}, "ids[1]"),
+        ("remove", {"ids": [1, 1]}, "ids[1]"),
     ],
 )
 def test_a_change_that_cannot_be_made_changes_nothing(change, folder, verb, body, field):
@@ -86,6 +102,20 @@ def test_a_change_that_cannot_be_made_changes_nothing(change, folder, verb, body
     with Index.open(folder) as other:
         assert other.ids == list(range(50))
         assert other.info()["pending_changes"] == 0
+
+
+def test_a_wrong_vector_says_how_long_it_should_be(change):
+    problem = change("add", {"points": [ZERO, {"vector": [0.0] * 63}]}, status=422)
+    assert problem["detail"] == "the vector has 63 numbers, but those of the index have 64."
+
+
+def test_a_vector_without_direction_is_named():
+    built = Index.build([[1.0, 2.0], [2.0, 1.0], [1.0, 1.0]], metric="cosine")
+    with built as index, running(create_app({"c": index}, Settings(api_key=KEY))) as client:
+        body = {"points": [{"vector": [1.0, 0.0]}, {"vector": [0.0, 0.0]}]}
+        response = client.post("/v1/indexes/c/add", json=body, headers=BEARER)
+    assert response.status_code == 422
+    assert response.json()["errors"][0]["field"] == "points[1].vector"
 
 
 @pytest.mark.parametrize("verb", WAYS)

@@ -15,21 +15,10 @@ from rankfold.cli.images import images_of
 from rankfold.cli.index import NAME
 from rankfold.cli.options import setting
 from rankfold.cli.reading import check_width
+from rankfold.methods import METHODS
 
 if TYPE_CHECKING:
     from rankfold.index import Index, Reason, Results
-
-METHODS = (
-    "ran",
-    "euclidean",
-    "self_diffusion",
-    "pagerank",
-    "manifold",
-    "transduction",
-    "lcdp",
-    "tensor",
-)
-"""The names of RANKERS, which takes long to import."""
 
 EXAMPLES = """\b
 Examples:

@@ -54,16 +54,12 @@ LEVELS = ["debug", "info", "warning", "error"]
 @click.option(
     "--timeout",
     type=click.FloatRange(0, 86_400, min_open=True),
-    default=30.0,
-    show_default=True,
     help="Seconds that a request may take.",
 )
 @click.option(
     "--body-limit",
     "body_bytes",
     type=click.IntRange(1),
-    default=8 * 2**20,
-    show_default=True,
     help="Bytes that a request may have.",
 )
 def serve(
@@ -94,7 +90,8 @@ def serve(
         from rankfold.service import Settings
         from rankfold.service.listening import bind, reachable, run
 
-        settings = Settings.from_environment(**limits)
+        given = {name: limit for name, limit in limits.items() if limit is not None}
+        settings = Settings.from_environment(**given)
         writable = settings.api_key is not None
         indexes = {
             name: stack.enter_context(Index.open(path, write=writable))

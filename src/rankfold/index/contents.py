@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,23 @@ class Contents:
 
     def __init__(self, keeper: Keeper) -> None:
         self._keeper = keeper
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Let everything that this thread reads inside belong to one state.
+
+        Changes wait until the block ends; the thread itself can change nothing inside.
+
+        Examples
+        --------
+        >>> from rankfold import Index
+        >>> with Index.build([[0.0], [1.0]], payload={"name": ["a", "b"]}) as index:
+        ...     with index.reading():
+        ...         index.payload(index.ids)
+        {'name': ['a', 'b']}
+        """
+        with self._keeper.current():
+            yield
 
     @property
     def columns(self) -> dict[str, str]:

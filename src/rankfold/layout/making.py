@@ -68,10 +68,13 @@ def lay_out(
     return Map("graph", graph_places(engine, n_neighbors, straight.places, progress))
 
 
+def kind_without_map(n_features: int) -> str:
+    """Return how points are drawn where no map is kept."""
+    return "plane" if n_features <= PLANE else "pca"
+
+
 def projected(engine: LivingEngine) -> Map:
     """Give every point the place that follows from its vector; there may be removed points."""
-    if engine.n_features <= PLANE:
-        kind, projection = "plane", Projection.plane(engine)
-    else:
-        kind, projection = "pca", Projection.pca(engine)
+    kind = kind_without_map(engine.n_features)
+    projection = Projection.plane(engine) if kind == "plane" else Projection.pca(engine)
     return Map(kind, projection.of_all(engine), projection)

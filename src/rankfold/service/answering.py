@@ -10,15 +10,18 @@ import numpy as np
 
 from rankfold.check import InputError, about
 from rankfold.index import Results
+from rankfold.layout import kind_without_map
 from rankfold.service.images import given_image, image_of, thumbnail
 from rankfold.service.requests import Query, Question, Wanted
 from rankfold.service.served import Served, most_neighbors, version_of
+from rankfold.service.turns import check_wanted
 
 
 def answer_all(served: Served, queries: list[Query]) -> list[dict[str, Any]]:
-    """Answer queries one after the other."""
+    """Answer queries one after the other, for as long as somebody waits for them."""
     answers = []
     for place, query in enumerate(queries):
+        check_wanted()
         with about(f"queries[{place}]"):
             answers.append(answer(ask(served, query), query))
     return answers
@@ -70,10 +73,12 @@ def explain(served: Served, question: Question) -> dict[str, Any]:
 def look_up(served: Served, wanted: Wanted) -> dict[str, Any]:
     """Return points."""
     index = served.index
-    check_columns(wanted.columns, index.columns)
-    with about("ids"):
-        vectors = index.vectors(wanted.ids) if wanted.vectors or wanted.images else None
-        payload = index.payload(wanted.ids)
+    with index.reading():
+        pixels = image_of(index.info())
+        check_columns(wanted.columns, index.columns)
+        with about("ids"):
+            vectors = index.vectors(wanted.ids) if wanted.vectors or wanted.images else None
+            payload = index.payload(wanted.ids)
     points: list[dict[str, Any]] = [
         {"id": name, "payload": values}
         for name, values in zip(
@@ -84,7 +89,7 @@ def look_up(served: Served, wanted: Wanted) -> dict[str, Any]:
         for point, vector in zip(points, vectors.tolist(), strict=True):
             point["vector"] = vector
     if wanted.images and vectors is not None:
-        pixels, given = image_of(index.info()), payload.get("image", [None] * len(points))
+        given = payload.get("image", [None] * len(points))
         for point, vector, value in zip(points, vectors, given, strict=True):
             own = None if pixels is None else thumbnail(vector, pixels)
             point["image"] = given_image(value) or own
@@ -94,20 +99,21 @@ def look_up(served: Served, wanted: Wanted) -> dict[str, Any]:
 def draw(served: Served, column: str | None, limit: int) -> dict[str, Any]:
     """Return where points are drawn: all of them, or some spread evenly over the index."""
     index = served.index
-    known = index.info()
-    if column is not None:
-        check_columns([column], known["columns"], "column")
-    ids, places = index.places()
-    if len(ids) > limit:
-        chosen = np.linspace(0, len(ids) - 1, limit).astype(int)
-        ids, places = [ids[row] for row in chosen], places[chosen]
-    values = None if column is None else index.payload(ids, [column])[column]
+    with index.reading():
+        known = index.info()
+        if column is not None:
+            check_columns([column], known["columns"], "column")
+        ids, places = index.places()
+        if len(ids) > limit:
+            chosen = np.linspace(0, len(ids) - 1, limit).astype(int)
+            ids, places = [ids[row] for row in chosen], places[chosen]
+        values = None if column is None else index.payload(ids, [column])[column]
     return {
         "ids": ids,
         "places": b64encode(places.astype("<f4").tobytes()).decode(),
         "values": values,
         "points": known["points"],
-        "layout": known["layout"],
+        "layout": known["layout"] or kind_without_map(known["features"]),
         "version": version_of(known),
     }
 

@@ -62,6 +62,7 @@ def create_app(indexes: Mapping[str, Index], settings: Settings | None = None) -
     for router in (reading.router, writing.router, page_router()):
         app.include_router(router)
 
+    @app.head("/health", include_in_schema=False)
     @app.get("/health", response_model=Health, tags=["service"])
     async def health() -> dict[str, str]:
         """Tell that the service answers."""

@@ -24,7 +24,9 @@ class Guard:
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
         self._app, self._settings = app, settings
         self._hosts = {host.lower() for host in settings.hosts}
-        self._n_bodies = 0
+        self._n_bodies = self._n_held = 0
+        # Otherwise the longest body could never arrive.
+        self._most_held = max(settings.held_bytes, settings.body_bytes)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request through, or raise what is wrong with it."""
@@ -38,14 +40,16 @@ class Guard:
             return
         _check_kind(headers.get("content-type", ""))
         self._check_length(headers.get("content-length", "0"))
-        self._check_room()
+        if self._n_bodies >= self._settings.bodies:
+            raise _busy()
         self._n_bodies += 1
+        body = bytearray()
         try:
-            body = await self._body(receive)
-            if body is not None:
-                await answer_unless_gone(self._app, scope, body, receive, send)
+            if await self._read(receive, body):
+                await answer_unless_gone(self._app, scope, bytes(body), receive, send)
         finally:
             self._n_bodies -= 1
+            self._n_held -= len(body)
 
     def _check_host(self, host: str) -> None:
         name = without_port(host.lower())
@@ -64,29 +68,23 @@ class Guard:
         if len(length) > 18 or int(length) > self._settings.body_bytes:
             raise self._too_large()
 
-    def _check_room(self) -> None:
-        if self._n_bodies >= self._settings.bodies:
-            raise Problem(
-                503,
-                "too many requests arrive at this moment; try again.",
-                headers={"Retry-After": "1"},
-                reason="busy",
-            )
-
-    async def _body(self, receive: Receive) -> bytes | None:
-        """Read a body; None if the client has gone."""
-        body = bytearray()
+    async def _read(self, receive: Receive, body: bytearray) -> bool:
+        """Read a body; return whether the client is still there."""
         try:
             async with asyncio.timeout(self._settings.body_timeout):
                 while True:
                     message = await receive()
                     if message["type"] == "http.disconnect":
-                        return None
-                    body += message.get("body", b"")
+                        return False
+                    part = message.get("body", b"")
+                    body += part
+                    self._n_held += len(part)
                     if len(body) > self._settings.body_bytes:
                         raise self._too_large()
+                    if self._n_held > self._most_held:
+                        raise _busy()
                     if not message.get("more_body", False):
-                        return bytes(body)
+                        return True
         except TimeoutError:
             raise Problem(
                 408,
@@ -101,6 +99,15 @@ class Guard:
             f"the body is longer than {self._settings.body_bytes} bytes; send less at a time.",
             reason="large_body",
         )
+
+
+def _busy() -> Problem:
+    return Problem(
+        503,
+        "too many requests arrive at this moment; try again.",
+        headers={"Retry-After": "1"},
+        reason="busy",
+    )
 
 
 def without_port(host: str) -> str:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sized
+from collections.abc import Mapping, Sized
+from contextlib import suppress
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
-from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
-from prometheus_client.registry import Collector
 
 from rankfold.check import StorageError
+from rankfold.service.problems import Problem
+from rankfold.service.settings import Settings
 from rankfold.service.turns import Turns
 
 METHODS = ("GET", "HEAD", "POST", "OPTIONS")
 OTHER = "other"
+PATIENCE = 1.0
+"""Seconds to wait for the indexes to tell how many points they have."""
+
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 
 
@@ -24,7 +28,8 @@ class Metrics:
     ----------
     turns : Turns
     indexes : mapping of names to indexes
-        Read when the metrics are asked for.
+        Read when the metrics are asked for, in a thread of their own: the metrics are needed most
+        when all others are busy.
     """
 
     content_type = CONTENT_TYPE_LATEST
@@ -64,7 +69,9 @@ class Metrics:
         running.set_function(lambda: turns.running)
         waiting = Gauge("rankfold_waiting", "Requests that wait.", registry=registry)
         waiting.set_function(lambda: turns.waiting)
-        registry.register(_Points(indexes))
+        self._points = Gauge("rankfold_points", "Points of an index.", ["index"], registry=registry)
+        self._indexes = indexes
+        self._counting = Turns(Settings(running=1, timeout=PATIENCE))
 
     def answered(self, route: str, method: str, status: str, seconds: float) -> None:
         """Count a request."""
@@ -82,30 +89,20 @@ class Metrics:
         if certified:
             self._certified.labels(method).inc()
 
-    def text(self) -> bytes:
-        """Return all as text; this may wait for an index."""
+    async def text(self) -> bytes:
+        """Return all as text; where the indexes do not answer soon, with the points known last."""
+        with suppress(Problem):
+            counts = await self._counting.run(counted, self._indexes)
+            self._points.clear()
+            for name, n_points in counts.items():
+                self._points.labels(name).set(n_points)
         return generate_latest(self._registry)
 
 
-class _Points(Collector):
-    """The number of points of each index at this moment."""
-
-    def __init__(self, indexes: Mapping[str, Sized]) -> None:
-        self._indexes = indexes
-
-    def describe(self) -> Iterable[Metric]:
-        """Say what is measured, without asking the indexes."""
-        yield self._family()
-
-    def collect(self) -> Iterable[Metric]:
-        """Ask the indexes; one that cannot be read is left out."""
-        family = self._family()
-        for name, index in self._indexes.items():
-            try:
-                family.add_metric([name], len(index))
-            except StorageError:
-                continue
-        yield family
-
-    def _family(self) -> GaugeMetricFamily:
-        return GaugeMetricFamily("rankfold_points", "Points of an index.", labels=["index"])
+def counted(indexes: Mapping[str, Sized]) -> dict[str, int]:
+    """Return the number of points of each index; one that cannot be read is left out."""
+    counts = {}
+    for name, index in indexes.items():
+        with suppress(StorageError):
+            counts[name] = len(index)
+    return counts

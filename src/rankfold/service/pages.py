@@ -42,11 +42,11 @@ def page_router() -> APIRouter:
     page = read_page()
     router = APIRouter(include_in_schema=False)
 
-    @router.get("/")
+    @router.api_route("/", methods=["GET", "HEAD"])
     async def index(request: Request) -> Response:
         return _sent(page["index.html"], request)
 
-    @router.get("/page/{name}")
+    @router.api_route("/page/{name}", methods=["GET", "HEAD"])
     async def part(name: str, request: Request) -> Response:
         if name not in page:
             raise Problem(404, "the page has no such file.")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
@@ -88,34 +87,6 @@ def shortened(text: str) -> str:
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
 
 
-@contextmanager
-def field_of(name: str) -> Iterator[None]:
-    """Let errors of the library name the field that they are about.
-
-    Examples
-    --------
-    >>> from rankfold.check import check_count
-    >>> try:
-    ...     with field_of("queries[3]"):
-    ...         check_count(0, "top")
-    ... except Problem as problem:
-    ...     print(problem.errors)
-    [('queries[3].top', 'top is 0, but must be a whole number of at least 1.')]
-    """
-    try:
-        yield
-    except StorageError:
-        raise
-    except InputError as error:
-        raise problem_of_input(error, name) from error
-
-
-def problem_of_input(error: InputError, name: str = "") -> Problem:
-    """Return the problem of an input that the library refuses."""
-    field = ".".join(part for part in (name, error.argument) if part)
-    return Problem(422, str(error), errors=[(field, str(error))] if field else ())
-
-
 def problem_of(error: Exception) -> Problem | None:
     """Return what a client may know about an error; None where that is nothing."""
     if isinstance(error, Problem):
@@ -128,7 +99,8 @@ def problem_of(error: Exception) -> Problem | None:
         first = ": ".join(part for part in errors[0] if part) if errors else "cannot be read"
         return Problem(422, first, errors=errors)
     if isinstance(error, InputError) and not isinstance(error, StorageError):
-        return problem_of_input(error)
+        errors = [(error.argument, str(error))] if error.argument else []
+        return Problem(422, str(error), errors=errors)
     return None
 
 
@@ -136,7 +108,11 @@ def unexpected(error: Exception, scope: Scope) -> Problem:
     """Log an error that is ours, and return a problem that keeps it to ourselves."""
     log.error("error", exc_info=error, extra={"request_id": record_of(scope).request_id})
     if isinstance(error, StorageError):
-        return Problem(503, "the index cannot be used at the moment; the log says why.")
+        return Problem(
+            503,
+            "the index cannot be used at the moment; the log says why.",
+            headers={"Retry-After": "5"},
+        )
     return Problem(500, "something went wrong inside; the log says what, under the request_id.")
 
 

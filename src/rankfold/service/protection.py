@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sized
 
 from fastapi import Depends, FastAPI, Response
-from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import PlainTextResponse
 
 from rankfold.service.guard import Guard
 from rankfold.service.keys import Gate, reading_key
 from rankfold.service.metrics import Metrics
+from rankfold.service.origins import Origins
 from rankfold.service.problems import Shield, answer_problems
 from rankfold.service.recording import Recorder
 from rankfold.service.settings import Settings
@@ -38,7 +38,7 @@ def protect(app: FastAPI, settings: Settings, indexes: Mapping[str, Sized]) -> N
     app.add_middleware(Shield)
     if settings.origins:
         app.add_middleware(
-            CORSMiddleware,
+            Origins,
             allow_origins=settings.origins,
             allow_methods=["GET", "POST"],
             allow_headers=["Authorization", "Content-Type", "X-Request-ID"],
@@ -55,6 +55,6 @@ def _add_metrics(app: FastAPI, metrics: Metrics) -> None:
         dependencies=[Depends(reading_key)],
         response_class=PlainTextResponse,
     )
-    def read_metrics() -> Response:
+    async def read_metrics() -> Response:
         """Measurements of the service, as Prometheus reads them."""
-        return Response(metrics.text(), media_type=metrics.content_type)
+        return Response(await metrics.text(), media_type=metrics.content_type)

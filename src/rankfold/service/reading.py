@@ -19,14 +19,13 @@ router = APIRouter(prefix="/v1/indexes", dependencies=[Depends(reading_key)], ta
 async def list_indexes(request: Request, turn: Turn) -> JSONResponse:
     """List all indexes."""
     shelf: dict[str, Served] = request.app.state.served
-    infos = await turn.run(lambda: [served.info() for served in shelf.values()])
-    return JSONResponse({"indexes": infos})
+    return await turn.answer(lambda: {"indexes": [served.info() for served in shelf.values()]})
 
 
 @router.get("/{name}", response_model=responses.Info)
 async def info(served: Chosen, turn: Turn) -> JSONResponse:
     """Tell what there is to know about an index."""
-    return JSONResponse(await turn.run(served.info))
+    return await turn.answer(served.info)
 
 
 @router.post("/{name}/query", response_model=responses.Answers)
@@ -34,22 +33,28 @@ async def query(
     served: Chosen, body: requests.Queries, turn: Turn, request: Request
 ) -> JSONResponse:
     """Rank the points of an index by their likeness to examples, once for each query."""
-    answers = await turn.run(answering.answer_all, served, body.queries)
-    for answer in answers:
-        request.app.state.metrics.ranked(answer["method"], answer["certified"])
-    return JSONResponse({"answers": answers})
+
+    def answered() -> tuple[JSONResponse, list[tuple[str, bool]]]:
+        answers = answering.answer_all(served, body.queries)
+        ranked = [(answer["method"], answer["certified"]) for answer in answers]
+        return JSONResponse({"answers": answers}), ranked
+
+    response, ranked = await turn.run(answered)
+    for method, certified in ranked:
+        request.app.state.metrics.ranked(method, certified)
+    return response
 
 
 @router.post("/{name}/explain", response_model=responses.Reason)
 async def explain(served: Chosen, body: requests.Question, turn: Turn) -> JSONResponse:
     """Say why a point has its place in the answer to a query."""
-    return JSONResponse(await turn.run(answering.explain, served, body))
+    return await turn.answer(answering.explain, served, body)
 
 
 @router.post("/{name}/points", response_model=responses.Points)
 async def points(served: Chosen, body: requests.Wanted, turn: Turn) -> JSONResponse:
     """Look points up: payload, vectors, pictures."""
-    return JSONResponse(await turn.run(answering.look_up, served, body))
+    return await turn.answer(answering.look_up, served, body)
 
 
 @router.get("/{name}/map", response_model=responses.Map)
@@ -64,4 +69,4 @@ async def map_of(
     ] = requests.MOST_MAPPED,
 ) -> JSONResponse:
     """Tell where points are drawn in the plane."""
-    return JSONResponse(await turn.run(answering.draw, served, column, limit))
+    return await turn.answer(answering.draw, served, column, limit)

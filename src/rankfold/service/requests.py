@@ -15,6 +15,8 @@ from pydantic import (
     model_validator,
 )
 
+from rankfold.methods import Method
+
 MOST_QUERIES, MOST_EXAMPLES, MOST_POINTS = 64, 1000, 1000
 MOST_RESULTS, MOST_SKIPPED = 2000, 10_000
 MOST_NEIGHBORS, MOST_ALTERNATIONS, MOST_STEPS = 200, 20, 1000
@@ -33,16 +35,6 @@ def _few_columns(payload: Any) -> Any:
     return payload
 
 
-Method = Literal[
-    "ran",
-    "euclidean",
-    "self_diffusion",
-    "pagerank",
-    "manifold",
-    "transduction",
-    "lcdp",
-    "tensor",
-]
 Whole = Annotated[StrictInt, Field(ge=-(2**63), le=2**63 - 1)]
 Text = Annotated[StrictStr, Field(min_length=1, max_length=LONGEST_NAME)]
 Id = Whole | Text

@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
+from rankfold.methods import Method
 from rankfold.service.requests import (
     MOST_ALTERNATIONS,
     MOST_EXAMPLES,
@@ -15,7 +16,6 @@ from rankfold.service.requests import (
     MOST_RESULTS,
     MOST_SKIPPED,
     Id,
-    Method,
     Value,
 )
 
@@ -130,7 +130,7 @@ class Map(BaseModel):
     places: str = Field(description="x and y of every id: little-endian float32, in base64.")
     values: list[Value] | None = Field(description="Of the column that was asked for.")
     points: int = Field(description="How many the index has; the map may show some of them.")
-    layout: str
+    layout: str = Field(description="How it was drawn: graph, pca or plane.")
     version: str
 
 
@@ -167,7 +167,7 @@ class Info(BaseModel):
     n_neighbors: int
     list_width: int
     columns: dict[str, str]
-    layout: str | None
+    layout: str | None = Field(description="Of the map that is kept; null where none is.")
     image: Picture | None
     query: Id | None = Field(description="A point to begin with, where one was named at build.")
     example: bool

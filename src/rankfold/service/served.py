@@ -63,7 +63,7 @@ def most_neighbors(known: Mapping[str, Any]) -> int:
     return max(int(known["n_neighbors"]), int(known["list_width"]) // 2 - 1)
 
 
-def named(request: Request, name: Annotated[str, Path(description="Of an index.")]) -> Served:
+async def named(request: Request, name: Annotated[str, Path(description="Of an index.")]) -> Served:
     """Return the index that a request is about."""
     shelf: dict[str, Served] = request.app.state.served
     if name not in shelf:

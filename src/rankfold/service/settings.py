@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
@@ -12,6 +13,10 @@ KEY_VARIABLE = "RANKFOLD_API_KEY"
 SHORTEST_KEY = 16
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 ANY_HOST = "*"
+NAME = r"[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]"
+HOST = re.compile(NAME)
+ORIGIN = re.compile(rf"https?://({NAME})(:[0-9]+)?")
+DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 
 
 @dataclass(frozen=True)
@@ -29,8 +34,8 @@ class Settings:
         Pages from elsewhere that may use the service, such as ``https://example.org``.
     body_bytes : int
         Longest body of a request.
-    bodies : int
-        Bodies kept in memory at a time.
+    bodies, held_bytes : int
+        Bodies kept in memory at a time, and how long they may be together; one is always allowed.
     timeout, body_timeout : float
         Seconds for a request, and for its body to arrive.
     running, waiting : int
@@ -47,6 +52,7 @@ class Settings:
     origins: tuple[str, ...] = ()
     body_bytes: int = 8 * 2**20
     bodies: int = 128
+    held_bytes: int = 32 * 2**20
     timeout: float = 30.0
     body_timeout: float = 10.0
     running: int = 4
@@ -55,6 +61,10 @@ class Settings:
     def __post_init__(self) -> None:
         if self.api_key is not None:
             _check_key(self.api_key)
+        for host in self.hosts:
+            _check_host(host)
+        for origin in self.origins:
+            _check_origin(origin)
         for limit in fields(self):
             if limit.type == "int":
                 least = 0 if limit.name == "waiting" else 1
@@ -75,4 +85,27 @@ def _check_key(key: str) -> None:
             "letters, digits and signs of ASCII without spaces. Make one with "
             "'python -c \"import secrets; print(secrets.token_urlsafe(32))\"', or unset the "
             "variable to allow reading only."
+        )
+
+
+def _check_host(host: str) -> None:
+    if host != ANY_HOST and not HOST.fullmatch(host):
+        raise InputError(
+            f"{host!r} is no host that can be asked for; give its name alone, such as "
+            "example.org, without 'https://', port and path; IPv6 in brackets, such as [::1].",
+            "hosts",
+        )
+
+
+def _check_origin(origin: str) -> None:
+    """Require an origin as browsers send it, since it is compared letter by letter."""
+    found = ORIGIN.fullmatch(origin)
+    scheme = origin.partition(":")[0]
+    plain = found and origin == origin.lower() and found[2] != DEFAULT_PORTS[scheme]
+    if origin != ANY_HOST and not plain:
+        raise InputError(
+            f"{origin!r} is no origin that a browser sends; give scheme and host, such as "
+            "https://example.org, in small letters, without '/' at the end, with a port only "
+            "where it is not the usual one.",
+            "origins",
         )

@@ -8,8 +8,9 @@ from typing import Any
 from fastapi import APIRouter, Depends
 from fastapi.responses import JSONResponse
 
-from rankfold.check import InputError, about
+from rankfold.check import InputError
 from rankfold.service import requests, responses
+from rankfold.service.faults import naming_ids, naming_points
 from rankfold.service.keys import writing_key
 from rankfold.service.problems import Problem
 from rankfold.service.served import Chosen, Served
@@ -21,19 +22,19 @@ router = APIRouter(prefix="/v1/indexes", dependencies=[Depends(writing_key)], ta
 @router.post("/{name}/add", response_model=responses.Changed)
 async def add(served: Chosen, body: requests.NewPoints, turn: Turn) -> JSONResponse:
     """Add points, all or none of them."""
-    return JSONResponse(await turn.run(add_points, served, body.points))
+    return await turn.answer(add_points, served, body.points)
 
 
 @router.post("/{name}/update", response_model=responses.Changed)
 async def update(served: Chosen, body: requests.ChangedPoints, turn: Turn) -> JSONResponse:
     """Give points other vectors, another payload, or both: all of them or none."""
-    return JSONResponse(await turn.run(update_points, served, body.points))
+    return await turn.answer(update_points, served, body.points)
 
 
 @router.post("/{name}/remove", response_model=responses.Changed)
 async def remove(served: Chosen, body: requests.Removed, turn: Turn) -> JSONResponse:
     """Remove points, all or none of them."""
-    return JSONResponse(await turn.run(remove_points, served, body.ids))
+    return await turn.answer(remove_points, served, body.ids)
 
 
 def add_points(served: Served, points: Sequence[requests.NewPoint]) -> dict[str, Any]:
@@ -46,7 +47,7 @@ def add_points(served: Served, points: Sequence[requests.NewPoint]) -> dict[str,
         )
     columns = {name: None for point in points for name in point.payload}
     payload = {name: [point.payload.get(name) for point in points] for name in columns}
-    with about("points"):
+    with naming_points(served.index, points, new=True):
         added = served.index.add([point.vector for point in points], ids or None, payload)
     return {"ids": added, "points": len(served.index)}
 
@@ -66,7 +67,7 @@ def update_points(served: Served, points: Sequence[requests.ChangedPoint]) -> di
         )
     payload = {name: [point.payload[name] for point in points] for name in columns}
     ids = [point.id for point in points]
-    with about("points"):
+    with naming_points(served.index, points, new=False):
         served.index.update(ids, vectors or None, payload)
     return {"ids": ids, "points": len(served.index)}
 
@@ -74,7 +75,7 @@ def update_points(served: Served, points: Sequence[requests.ChangedPoint]) -> di
 def remove_points(served: Served, ids: list[Any]) -> dict[str, Any]:
     """Remove points."""
     check_writable(served)
-    with about("ids"):
+    with naming_ids(served.index, ids):
         served.index.remove(ids)
     return {"ids": ids, "points": len(served.index)}
 

@@ -1,0 +1,17 @@
+"""The names of all methods, without the methods themselves, which take long to import."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+Method = Literal[
+    "ran",
+    "euclidean",
+    "self_diffusion",
+    "pagerank",
+    "manifold",
+    "transduction",
+    "lcdp",
+    "tensor",
+]
+METHODS: tuple[Method, ...] = get_args(Method)

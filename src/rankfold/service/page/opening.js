@@ -56,12 +56,14 @@ export class Opening {
     this.page.asked = asked;
     this.showTabs(info.name);
     if (!other) {
-      const whole = this.begun(asked);
-      await this.page.judge(whole);
-      await this.page.ask(whole, { history: "none", flow: true });
+      byId("layout").inert = !info.points;
+      await this.page.judge(asked);
+      // Controls may have asked for something else while the column was on its way.
+      await this.page.ask(this.begun(this.page.asked), { history: "none", flow: true });
       return;
     }
     setState("loading");
+    byId("layout").inert = true; // its controls are about what is left
     this.page.turns.stop();
     this.page.past = [];
     await this.page.turns.take(async (signal) => {
@@ -79,16 +81,16 @@ export class Opening {
         if (!signal.aborted) this.page.fail(error, () => this.open(asked));
       }
     }, true);
-    if (this.page.info !== info || this.page.asked !== asked) return;
+    if (this.page.info !== info || this.page.asked.index !== info.name) return;
     setColumns(info, this.page.view.column);
-    setControls(asked, info);
+    setControls(this.page.asked, info);
     byId("layout").inert = !info.points;
     if (!info.points) {
       setState("ready");
       byId("lead").textContent = `${info.name} has no points yet. They appear here once some are added.`;
       return;
     }
-    await this.page.ask(this.begun(asked), { history: "replace", flow: true });
+    await this.page.ask(this.begun(this.page.asked), { history: "replace", flow: true });
   }
 
   /** What is asked, or something to begin with. @param {Asked} asked @returns {Asked} */

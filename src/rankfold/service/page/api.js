@@ -14,6 +14,7 @@
  * @property {boolean} example
  * @property {Record<string, number>} limits
  * @property {string[]} methods
+ * @property {string} version changes whenever the points do
  */
 
 const KEY = "rankfold-key";
@@ -90,6 +91,9 @@ const of = (name, action) => `v1/indexes/${encodeURIComponent(name)}/${action}`;
 
 /** @returns {Promise<Info[]>} */
 export const indexes = async () => (await call("v1/indexes")).indexes;
+
+/** @param {string} name @returns {Promise<Info>} */
+export const info = (name) => call(`v1/indexes/${encodeURIComponent(name)}`);
 
 /** @param {string} name @param {string|null} column @param {AbortSignal} [signal] */
 export const map = (name, column, signal) =>

@@ -63,10 +63,12 @@ export class Page {
     const { info } = this;
     if (!info) return;
     try {
-      await this.view.judge(info, asked);
+      const changed = await this.view.judge(info, asked);
+      if (this.info !== info) return;
       setColumns(info, this.view.column);
+      if (changed) await this.ask(this.asked, { history: "none", flow: false });
     } catch (error) {
-      this.fail(error, () => this.judge(asked));
+      if (this.view.isWanted(info, this.view.columnOf(info, asked))) this.fail(error, () => this.judge(asked));
     }
   }
 
@@ -136,9 +138,19 @@ export class Page {
           Number(document.documentElement.dataset.answers) + 1,
         );
       } catch (error) {
-        if (!signal.aborted) this.fail(error, () => this.ask(asked, { ...how, history: "none" }));
+        if (signal.aborted) return;
+        this.fail(error, () => this.ask(asked, { ...how, history: "none" }));
+        if (error instanceof api.ApiError && error.status === 422) await this.findGone(info, asked);
       }
     }, !how.live);
+  }
+
+  /** Points of the map that the server refuses may be gone. @param {api.Info} info @param {Asked} asked */
+  async findGone(info, asked) {
+    if (this.view.lacks([...asked.ids, ...asked.negative])) return; // a wrong id, nothing new
+    await this.opening.renew(info).catch((error) => {
+      if (!(error instanceof api.ApiError)) throw error;
+    });
   }
 
   /** @param {"push"|"replace"} how */

@@ -31,7 +31,7 @@ export function axisOf(low, high, first, last) {
   return { scale, shift: first - scale * low };
 }
 
-/** @param {string} name @param {Places} places @param {AbortSignal} signal @returns {Promise<Plane|null>} */
+/** @param {string} name @param {Places} places @param {AbortSignal} [signal] @returns {Promise<Plane|null>} */
 export async function readPlane(name, places, signal) {
   if (!places.ids.length) return null;
   const rows = farthest(places),

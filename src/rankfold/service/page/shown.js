@@ -75,12 +75,43 @@ export class AnswerView {
     this.page.looking.follow(null);
   }
 
-  /** Fetch the values of the column that is asked for. @param {Info} info @param {Asked} asked */
+  /**
+   * Fetch the values of the column that is asked for.
+   * @param {Info} info
+   * @param {Asked} asked
+   * @returns {Promise<boolean>} whether the index has changed, so that what is shown is of before
+   */
   async judge(info, asked) {
     const column = this.columnOf(info, asked);
-    if (column === this.column) return;
-    this.values = column ? (await api.map(info.name, column)).values : null;
+    if (column === this.column) return false;
+    const found = column ? await api.map(info.name, column) : null;
+    const { maps } = this.page;
+    if (!this.isWanted(info, column)) return false;
+    if (found && found.version !== maps.places?.version) return this.page.opening.renew(info);
+    this.values = found?.values ?? null;
     this.column = column;
+    return false;
+  }
+
+  /** Whether a column is still the one to judge by. @param {Info} info @param {string|null} column */
+  isWanted(info, column) {
+    return this.page.info === info && this.columnOf(info, this.page.asked) === column;
+  }
+
+  /** The index has changed. @param {string|null} column @param {unknown[]|null} values */
+  renew(column, values) {
+    this.known.clear();
+    this.column = column;
+    this.values = values;
+    this.paint(false);
+    this.showMarked();
+  }
+
+  /** Whether the map should have all points, and lacks one of these. @param {Id[]} ids */
+  lacks(ids) {
+    const { places } = this.page.maps;
+    if (!places || places.ids.length < places.points) return false;
+    return ids.some((id) => !places.rows.has(id));
   }
 
   /** @param {Id[]} ids @param {AbortSignal} signal */
@@ -104,6 +135,7 @@ export class AnswerView {
     const [plain, shape] = answers.map((answer) => ranked(answer.results));
     const listed = (answers[2] ?? answers[1]).results.map((/** @type {{id: Id}} */ one) => one.id);
     const ids = [...asked.ids, ...asked.negative, ...plain.ids.slice(0, SHOWN), ...listed.slice(0, SHOWN)];
+    if (this.lacks([...plain.ids, ...shape.ids])) await this.page.opening.renew(info);
     const vectorPlaces = this.page.vectorPlaces(asked, plain.ids);
     const sameQuery =
       this.context && JSON.stringify(query(this.context.asked)) === JSON.stringify(query(asked));

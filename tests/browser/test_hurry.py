@@ -66,3 +66,18 @@ def test_the_index_before_is_open_to_use_when_another_does_not_load(shown, page,
         shown["ask"].click()
     assert shown.ids("shape") == moons.query(3, top=20).ids
     watch.expect("three-rings/map|ERR_FAILED")
+
+
+def test_a_point_is_explained_though_the_next_answer_fails(shown, page, watch):
+    shown.open("#two-moons?ids=17")
+    held = Held(page, "**/query")
+    shown["ask-id"].fill("3")
+    shown["ask"].click()
+    held.wait()
+    point = shown.ids("shape")[0]
+    shown.row("shape", point).locator(".pick").focus()
+    expect(shown["why-path"]).to_have_text("Looking for the path …")
+    page.wait_for_timeout(300)  # longer than the page waits before it asks
+    held.routes[0].abort()
+    expect(shown["why-text"]).to_contain_text(f"Why is {point} here?")
+    watch.expect("query|ERR_FAILED")

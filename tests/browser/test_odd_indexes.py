@@ -35,11 +35,18 @@ def markup():
 
 
 @pytest.fixture(scope="module")
-def served(markup):
+def line():
+    """Points of one number."""
+    with Index.build(np.arange(12.0)[:, None] ** 2, n_neighbors=3) as index:
+        yield index
+
+
+@pytest.fixture(scope="module")
+def served(markup, line):
     X = np.random.default_rng(0).normal(size=(9, 3))
     with Index.build(X, n_neighbors=3) as empty, Index.build(X, n_neighbors=3) as plain:
         empty.remove(empty.ids)
-        indexes = {"markup": markup, "empty": empty, "plain": plain}
+        indexes = {"markup": markup, "empty": empty, "plain": plain, "line": line}
         with running(create_app(indexes)) as client:
             yield str(client.base_url)
 
@@ -173,3 +180,16 @@ def test_a_broken_link_still_opens(shown):
         with shown.answered():
             shown.page.evaluate("link => { location.hash = link; }", f"#two-moons?{rest}")
         assert len(shown.ids("shape")) == 20
+
+
+def test_a_click_beside_points_of_one_number_asks_with_one(shown, page, line):
+    shown.open("#line?ids=3")
+    x, y = shown.pixel_of("plain", 10, line)
+    ahead = shown.pixel_of("plain", 11, line)[0]
+    with page.expect_request("**/query") as sent:
+        shown.click("plain", [(x + ahead) / 2, y])
+    query = sent.value.post_data_json["queries"][0]
+    assert query["ids"] == []
+    ((value,),) = query["vectors"]
+    assert value == pytest.approx((100 + 121) / 2, abs=0.5)
+    assert shown.ids("plain")[0] in (10, 11)

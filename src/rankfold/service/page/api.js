@@ -37,6 +37,11 @@ export class ApiError extends Error {
   }
 }
 
+/** Whether a key can be sent: browsers refuse other characters in a header. @param {string} key */
+export function isKey(key) {
+  return /^[\x20-\x7e]*$/.test(key);
+}
+
 /** @param {string} key empty: forget it */
 export function keepKey(key) {
   if (key) sessionStorage.setItem(KEY, key);
@@ -57,7 +62,7 @@ async function call(path, body, signal) {
   /** @type {Record<string, string>} */
   const headers = { Accept: "application/json" };
   const key = sessionStorage.getItem(KEY);
-  if (key) headers.Authorization = `Bearer ${key}`;
+  if (key && isKey(key)) headers.Authorization = `Bearer ${key}`;
   if (body !== undefined) headers["Content-Type"] = "application/json";
   const begun = performance.now();
   let response, content;

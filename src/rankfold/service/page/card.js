@@ -53,27 +53,45 @@ export function showOwn(id, words) {
  * @param {boolean} about.reached whether the query reaches it along the shape
  * @param {number} about.depth
  * @param {boolean} about.filtered
+ * @param {boolean} about.complete whether all points that meet the filter are ranked
  * @param {Reason|null} about.reason
  * @param {string|null} about.failed
  * @param {(id: Id) => string|null} about.picture
  */
-export function showCard({ id, plain, shape, reached, depth, filtered, reason, failed, picture }) {
+export function showCard({
+  id,
+  plain,
+  shape,
+  reached,
+  depth,
+  filtered,
+  complete,
+  reason,
+  failed,
+  picture,
+}) {
   const byDistance = reason && !filtered ? reason.distance_rank : plain;
   const byShape = reason && !filtered ? reason.score_rank : shape;
   const moved = byShape === undefined ? null : move(byShape, byDistance, depth);
   const image = picture(id);
+  const places = () => {
+    // Points that are in neither answer are beyond both, or do not meet the filter.
+    if (filtered && plain === undefined && shape === undefined) {
+      const beyond = complete ? "" : `is beyond ${depth.toLocaleString("en-GB")}, or `;
+      return [make("small", {}, `${beyond}does not meet the filter`)];
+    }
+    return [
+      place(byDistance, depth, "by distance"),
+      make("i", { "aria-hidden": "true" }, "→"),
+      reached ? place(byShape, depth, "by shape") : make("small", {}, "not reached"),
+      moved && reached ? make("span", { class: "move", "data-kind": moved.kind }, moved.text) : null,
+    ];
+  };
   const left = make(
     "div",
     {},
     make("h2", {}, image ? make("img", { src: image, alt: "" }) : null, `Why is ${id} here?`),
-    make(
-      "p",
-      { class: "places", "data-testid": "why-places" },
-      place(byDistance, depth, "by distance"),
-      make("i", { "aria-hidden": "true" }, "→"),
-      reached ? place(byShape, depth, "by shape") : make("small", {}, "not reached"),
-      moved && reached && make("span", { class: "move", "data-kind": moved.kind }, moved.text),
-    ),
+    make("p", { class: "places", "data-testid": "why-places" }, ...places()),
   );
   const right = make("div", { "data-testid": "why-path" });
   if (failed) right.append(make("p", {}, failed));

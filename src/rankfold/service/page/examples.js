@@ -1,6 +1,7 @@
 /** What the query consists of: points, vectors, and points that are not looked for. */
 
 import { byId, make } from "./elements.js";
+import { holdsVectors } from "./link.js";
 
 /** @typedef {import("./moves.js").Id} Id */
 /** @typedef {import("./link.js").Asked} Asked */
@@ -41,6 +42,7 @@ export function showExamples(asked, picture, onRemove, undo) {
     );
   }
   byId("examples").replaceChildren(...chips);
+  byId("unlinked").hidden = holdsVectors(asked);
 }
 
 /** @param {string} kind @param {string} name @param {string|null} image @param {(() => void)|null} remove */

@@ -56,6 +56,11 @@ export function readId(text) {
   return text;
 }
 
+/** Whether a link is long enough for the vectors. @param {Asked} asked */
+export function holdsVectors(asked) {
+  return asked.vectors.flat().length <= LONGEST_VECTOR;
+}
+
 /** @param {Asked} asked @returns {string} with "#" */
 export function writeLink(asked) {
   /** @type {string[]} */
@@ -63,8 +68,7 @@ export function writeLink(asked) {
   const add = (/** @type {string} */ name, /** @type {string} */ value) => parts.push(`${name}=${value}`);
   if (asked.ids.length) add("ids", asked.ids.map(writeId).join(","));
   if (asked.negative.length) add("not", asked.negative.map(writeId).join(","));
-  const short = asked.vectors.flat().length <= LONGEST_VECTOR;
-  if (asked.vectors.length && short) {
+  if (asked.vectors.length && holdsVectors(asked)) {
     add("vectors", asked.vectors.map((v) => v.map((x) => Number(x.toPrecision(7))).join(",")).join(";"));
   }
   for (const name of /** @type {const} */ (["k", "smoothness", "alternations"])) {

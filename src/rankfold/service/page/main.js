@@ -29,7 +29,10 @@ export class Page {
     this.plane = null;
     /** @type {Asked[]} queries to go back to */
     this.past = [];
-    this.turns = new Turns(2000, (busy) => document.documentElement.classList.toggle("busy", busy));
+    this.turns = new Turns(2000, (busy) => {
+      document.documentElement.classList.toggle("busy", busy);
+      if (!busy) this.looking.resume();
+    });
     this.linking = 0;
     /** @type {(() => void)|null} what to do once there is a key */
     this.again = null;

@@ -1,5 +1,7 @@
 /** The API of the server, and what may go wrong with it. */
 
+import { RoundedError, readJson, writeJson } from "./json.js";
+
 /** @typedef {import("./moves.js").Id} Id */
 /**
  * @typedef {object} Info
@@ -71,7 +73,7 @@ async function call(path, body, signal) {
       method: body === undefined ? "GET" : "POST",
       headers,
       signal,
-      body: body === undefined ? undefined : JSON.stringify(body),
+      body: body === undefined ? undefined : writeJson(body),
     });
     content = await response.text();
   } catch (error) {
@@ -80,8 +82,10 @@ async function call(path, body, signal) {
   }
   let parsed = null;
   try {
-    parsed = JSON.parse(content);
-  } catch {
+    parsed = readJson(content);
+  } catch (error) {
+    if (error instanceof RoundedError)
+      throw new ApiError(0, "This browser would round the whole numbers of this index; a newer one does not.");
     if (response.ok) throw new ApiError(0, "The answer of the server is not JSON.");
   }
   if (response.ok) return parsed;

@@ -1,7 +1,8 @@
 /** The explanation of one point: its two places, and the path that leads to it. */
 
 import { byId, make } from "./elements.js";
-import { counted, move, percent, short } from "./moves.js";
+import { writeJson } from "./json.js";
+import { counted, move, nameOf, percent, short } from "./moves.js";
 
 /** @typedef {import("./moves.js").Id} Id */
 /**
@@ -40,8 +41,8 @@ export function showHint(some) {
 
 /** @param {Id} id @param {string} words */
 export function showOwn(id, words) {
-  byId("why").replaceChildren(make("p", { class: "hint" }, make("b", {}, String(id)), ` ${words}`));
-  byId("why").dataset.about = JSON.stringify(id);
+  byId("why").replaceChildren(make("p", { class: "hint" }, make("b", {}, nameOf(id)), ` ${words}`));
+  byId("why").dataset.about = writeJson(id);
 }
 
 /**
@@ -90,7 +91,7 @@ export function showCard({
   const left = make(
     "div",
     {},
-    make("h2", {}, image ? make("img", { src: image, alt: "" }) : null, `Why is ${id} here?`),
+    make("h2", {}, image ? make("img", { src: image, alt: "" }) : null, `Why is ${nameOf(id)} here?`),
     make("p", { class: "places", "data-testid": "why-places" }, ...places()),
   );
   const right = make("div", { "data-testid": "why-path" });
@@ -104,7 +105,7 @@ export function showCard({
     );
   const open = byId("why").querySelector("details")?.open;
   byId("why").replaceChildren(left, right);
-  byId("why").dataset.about = JSON.stringify(id);
+  byId("why").dataset.about = writeJson(id);
   if (open && right.querySelector("details")) right.querySelector("details").open = true;
   keepClear();
 }
@@ -148,8 +149,8 @@ function chain(steps, picture) {
     if (id === null) return make("span", {}, "your vector");
     const image = picture(id);
     return image
-      ? make("img", { src: image, alt: String(id), title: String(id) })
-      : make("span", {}, String(id));
+      ? make("img", { src: image, alt: nameOf(id), title: nameOf(id) })
+      : make("span", {}, nameOf(id));
   };
   const parts = [link(steps[0].start)];
   const most = Math.max(...steps.map((step) => step.weight));

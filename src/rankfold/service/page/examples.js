@@ -2,6 +2,7 @@
 
 import { byId, make } from "./elements.js";
 import { holdsVectors } from "./link.js";
+import { nameOf } from "./moves.js";
 
 /** @typedef {import("./moves.js").Id} Id */
 /** @typedef {import("./link.js").Asked} Asked */
@@ -17,13 +18,13 @@ export function showExamples(asked, picture, onRemove, undo) {
   const alone = asked.ids.length + asked.vectors.length === 1;
   const chips = [
     ...asked.ids.map((id) =>
-      chip("id", String(id), picture(id), alone ? null : () => onRemove({ kind: "id", id })),
+      chip("id", nameOf(id), picture(id), alone ? null : () => onRemove({ kind: "id", id })),
     ),
     ...asked.vectors.map((vector, place) =>
       chip("vector", vectorName(vector), null, alone ? null : () => onRemove({ kind: "vector", place })),
     ),
     ...asked.negative.map((id) =>
-      chip("negative", `✗ not ${id}`, picture(id), () => onRemove({ kind: "negative", id })),
+      chip("negative", `✗ not ${nameOf(id)}`, picture(id), () => onRemove({ kind: "negative", id })),
     ),
   ];
   if (undo) {

@@ -1,5 +1,7 @@
 /** The address of what is shown: index, query and parameters in the hash. Pure functions. */
 
+import { nameOf } from "./moves.js";
+
 /** @typedef {import("./moves.js").Id} Id */
 /**
  * @typedef {object} Asked what the user asks
@@ -37,15 +39,14 @@ export function nothing() {
   };
 }
 
-/** Whole numbers stand as they are; a text that looks like one has quotes. @param {Id} id */
+/** @param {Id} id */
 export function writeId(id) {
-  if (typeof id === "number") return String(id);
-  return encodeURIComponent(/^-?\d+$|^"/.test(id) ? JSON.stringify(id) : id);
+  return encodeURIComponent(nameOf(id));
 }
 
 /** @param {string} text as typed or as in a link @returns {Id} */
 export function readId(text) {
-  if (/^-?\d+$/.test(text) && Number.isSafeInteger(Number(text))) return Number(text);
+  if (/^-?\d+$/.test(text)) return Number.isSafeInteger(Number(text)) ? Number(text) : BigInt(text);
   if (/^".*"$/.test(text)) {
     try {
       return String(JSON.parse(text));

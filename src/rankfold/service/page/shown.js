@@ -4,8 +4,9 @@ import * as api from "./api.js";
 import { SHOWN, depthOf } from "./asking.js";
 import { announce, byId } from "./elements.js";
 import { refined } from "./examples.js";
+import { writeJson } from "./json.js";
 import { listKeys, showLists, showMarks } from "./lists.js";
-import { ranked } from "./moves.js";
+import { nameOf, ranked } from "./moves.js";
 import { byColumn, byRank } from "./painting.js";
 import { theme } from "./theme.js";
 import { clearCertificate, showCertificate, showLead, showLegend, showSharing } from "./words.js";
@@ -138,7 +139,7 @@ export class AnswerView {
     if (this.lacks([...plain.ids, ...shape.ids])) await this.page.opening.renew(info);
     const vectorPlaces = this.page.vectorPlaces(asked, plain.ids);
     const sameQuery =
-      this.context && JSON.stringify(query(this.context.asked)) === JSON.stringify(query(asked));
+      this.context && writeJson(query(this.context.asked)) === writeJson(query(asked));
     if (signal.aborted) return;
     const context = { info, asked, plain, shape, listed, depth: depthOf(info), vectorPlaces };
     await this.fetchPoints(ids, signal);
@@ -152,7 +153,7 @@ export class AnswerView {
     showCertificate(answers[1]);
     this.page.looking.follow(context);
     announce(
-      `${listed.length ? `First by shape: ${listed.slice(0, 3).join(", ")}.` : "No results."} ${byId("judged-shape").textContent}`,
+      `${listed.length ? `First by shape: ${listed.slice(0, 3).map(nameOf).join(", ")}.` : "No results."} ${byId("judged-shape").textContent}`,
     );
   }
 
@@ -240,7 +241,8 @@ export class AnswerView {
   mark(id, mark) {
     if (this.marks.get(id) === mark) this.marks.delete(id);
     else this.marks.set(id, mark);
-    announce(this.marks.has(id) ? `${id} is marked as ${mark}.` : `${id} is not marked any more.`);
+    const name = nameOf(id);
+    announce(this.marks.has(id) ? `${name} is marked as ${mark}.` : `${name} is not marked any more.`);
     this.showMarked();
   }
 

@@ -92,6 +92,12 @@ function item(id, rank, shown, actions, shape) {
     pick,
     shape ? marks(id, shown, actions) : null,
   );
+  listen(row, pick, id, actions);
+  return row;
+}
+
+/** Pointing at a result explains it, and choosing it asks with it. @param {HTMLElement} row @param {HTMLElement} pick @param {Id} id @param {Actions} actions */
+function listen(row, pick, id, actions) {
   let explained = true; // with a finger, the first touch explains and the second asks
   pick.addEventListener("pointerdown", (/** @type {PointerEvent} */ event) => {
     explained = event.pointerType !== "touch" || row.classList.contains("looked");
@@ -109,7 +115,6 @@ function item(id, rank, shown, actions, shape) {
   row.addEventListener("pointerleave", (/** @type {PointerEvent} */ event) => {
     if (event.pointerType !== "touch") actions.look(focusedId());
   });
-  return row;
 }
 
 let pointerMoved = false,

@@ -19,6 +19,9 @@ import { makeControls } from "./wiring.js";
 /** @typedef {import("./link.js").Asked} Asked */
 /** @typedef {import("./moves.js").Id} Id */
 
+/** Queries that can be gone back to. */
+const MOST_PAST = 100;
+
 export class Page {
   constructor() {
     /** @type {Asked} */
@@ -120,7 +123,8 @@ export class Page {
     const { info } = this;
     if (!info?.points || asked.index !== info.name) return; // another one is being opened
     const before = this.view.context?.asked;
-    if (how.history === "push" && before && this.past.at(-1) !== before) this.past.push(before);
+    if (how.history === "push" && before && this.past.at(-1) !== before)
+      this.past = [...this.past.slice(1 - MOST_PAST), before];
     this.asked = asked;
     setControls(asked, info);
     clearTimeout(this.linking);

@@ -15,6 +15,9 @@ import { clearCertificate, showCertificate, showLead, showLegend, showSharing } 
 /** @typedef {import("./api.js").Info} Info */
 /** @typedef {import("./link.js").Asked} Asked */
 
+/** Points whose payload and picture are kept. */
+const MOST_KNOWN = 10000;
+
 export class AnswerView {
   /** @param {import("./main.js").Page} page */
   constructor(page) {
@@ -124,6 +127,21 @@ export class AnswerView {
     if (!missing.length || !info) return;
     for (const point of await api.points(info.name, missing, Boolean(this.pictures), signal))
       this.known.set(point.id, point);
+    this.forget(ids);
+  }
+
+  /** Forget the points that were needed longest ago. @param {Id[]} needed now */
+  forget(needed) {
+    for (const id of needed) {
+      const point = this.known.get(id);
+      if (!point) continue;
+      this.known.delete(id); // to be the last in line
+      this.known.set(id, point);
+    }
+    for (const id of this.known.keys()) {
+      if (this.known.size <= MOST_KNOWN) break;
+      this.known.delete(id);
+    }
   }
 
   /** @param {Id} id */

@@ -109,6 +109,8 @@ export class AnswerView {
     this.values = values;
     this.paint(false);
     this.showMarked();
+    const { looking } = this.page;
+    if (looking.id !== null && this.lacks([looking.id])) looking.leave();
   }
 
   /** Whether the map should have all points, and lacks one of these. @param {Id[]} ids */

@@ -87,7 +87,8 @@ class Shown:
         low, high = np.min(all_places, axis=0), np.max(all_places, axis=0)
         box = self[f"map-{side}"].bounding_box()
         size = np.array([box["width"], box["height"]])
-        scale = np.min((size - 2 * MARGIN) / (high - low))
+        extent = np.where(high > low, high - low, 1)
+        scale = np.min((size - 2 * MARGIN) / extent)
         return size / 2 + (np.asarray(places) - (low + high) / 2) * scale * [1, -1]
 
     def pixel_of(self, side, point, index):

@@ -90,3 +90,13 @@ def test_marks_are_drawn_on_the_maps(shown):
     before = shown.picture("plain")
     mark_by_mouse(shown, point, "wrong")
     assert (shown.picture("plain") != before).any()
+
+
+def test_card_and_list_agree_on_places_after_marks(shown):
+    shown.open("#two-moons?ids=1&not=5,6")
+    for rank, point in enumerate(shown.ids("shape")[:6], 1):
+        shown.row("shape", point).locator(".pick").focus()
+        expect(shown["why-text"]).to_contain_text(f"Why is {point} here?")
+        (row,) = [row for row in shown.rows("shape") if row["id"] == point]
+        expect(shown["why-places"].locator("b").last).to_have_text(str(rank))
+        expect(shown["why-places"].locator(".move")).to_have_text(row["move"])

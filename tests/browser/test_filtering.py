@@ -84,3 +84,13 @@ def test_every_method_can_be_chosen(opened, moons):
     with opened.answered():
         opened["method"].select_option("ran")
     assert opened.ids("shape") == moons.query(QUERY, top=20).ids
+
+
+def test_a_card_says_of_a_point_that_it_does_not_meet_the_filter(shown, page, moons):
+    near, *_ = moons.query(QUERY, method="euclidean").ids
+    moon = moons.payload([near])["moon"][0]
+    shown.open(f"#two-moons?ids={QUERY}&where=moon%20%3D%20{1 - moon}")
+    x, y = shown.pixel_of("plain", near, moons)
+    shown["map-plain"].hover(position={"x": x, "y": y})
+    expect(shown["why"]).to_contain_text(f"Why is {near} here?")
+    expect(shown["why-places"]).to_have_text("does not meet the filter")

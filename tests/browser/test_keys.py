@@ -54,3 +54,16 @@ def test_without_a_key_nothing_is_shown_and_it_can_be_given_later(shown, page, w
         page.keyboard.press("Enter")
     expect(shown["tab"]).to_have_count(2)
     watch.expect("status of 401")
+
+
+def test_a_key_that_cannot_be_sent_is_refused_and_can_be_mended(shown, page, watch):
+    page.goto("/")
+    shown["key"].fill(f"“{KEY}”")
+    shown["key-send"].click()
+    expect(shown["key-error"]).to_contain_text("a character that no key can have")
+    expect(shown["key-dialog"]).to_be_visible()
+    assert page.evaluate("() => sessionStorage.length") == 0
+    shown["key"].fill(KEY)
+    with shown.answered():
+        shown["key-send"].click()
+    watch.expect("status of 401")

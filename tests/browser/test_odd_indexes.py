@@ -35,11 +35,27 @@ def markup():
 
 
 @pytest.fixture(scope="module")
-def served(markup):
+def line():
+    """Points of one number."""
+    with Index.build(np.arange(12.0)[:, None] ** 2, n_neighbors=3) as index:
+        yield index
+
+
+@pytest.fixture(scope="module")
+def large():
+    """Points whose ids differ in a digit that browsers round away, and texts of numbers."""
+    X = np.random.default_rng(0).normal(size=(12, 2))
+    ids = [*(2**60 + step for step in range(10)), 1, "1"]
+    with Index.build(X, ids=ids, payload={"code": [2**61 + 1] * 12}, n_neighbors=3) as index:
+        yield index
+
+
+@pytest.fixture(scope="module")
+def served(markup, line, large):
     X = np.random.default_rng(0).normal(size=(9, 3))
     with Index.build(X, n_neighbors=3) as empty, Index.build(X, n_neighbors=3) as plain:
         empty.remove(empty.ids)
-        indexes = {"markup": markup, "empty": empty, "plain": plain}
+        indexes = {"markup": markup, "empty": empty, "plain": plain, "line": line, "large": large}
         with running(create_app(indexes)) as client:
             yield str(client.base_url)
 
@@ -58,7 +74,7 @@ def harmless(page):
 
 
 def typed(name):
-    """Return what to type for an id: what looks like a number or a quote stands in quotes."""
+    """Return an id as it is shown and typed: what looks like a number or a quote has quotes."""
     return json.dumps(name) if name.lstrip("-").isdigit() or name.startswith('"') else name
 
 
@@ -69,17 +85,17 @@ def test_markup_is_shown_as_text(shown, markup):
         shown["ask-id"].fill(typed(query))
         with shown.answered():
             shown["ask"].click()
-        assert shown.query() == [query]
+        assert shown.query() == [typed(query)]
         for side, method in (("plain", "euclidean"), ("shape", "ran")):
             answer = markup.query(query, top=20, method=method)
             assert shown.ids(side) == answer.ids
             names = shown.page.locator(f"#list-{side} .name").all_text_contents()
-            assert names == answer.ids
+            assert names == [typed(name) for name in answer.ids]
 
 
 def test_links_hold_any_id(shown):
     shown.open("#markup?ids=%22007%22")
-    assert shown.query() == ["007"]
+    assert shown.query() == ['"007"']
     for query in MARKUP:
         link = shown.page.evaluate(
             """async id => {
@@ -90,7 +106,7 @@ def test_links_hold_any_id(shown):
         )
         with shown.answered():
             shown.page.evaluate("link => { location.hash = link; }", link)
-        assert shown.query() == [query]
+        assert shown.query() == [typed(query)]
 
 
 @pytest.mark.usefixtures("harmless")
@@ -100,10 +116,10 @@ def test_markup_is_text_on_the_card_and_in_the_legend(shown):
         expect(shown["legend"]).to_contain_text(name)
     point = shown.ids("shape")[0]
     shown.page.locator("#list-shape .pick").first.focus()
-    expect(shown["why"]).to_contain_text(f"Why is {point} here?")
+    expect(shown["why"]).to_contain_text(f"Why is {typed(point)} here?")
     expect(shown["why-text"]).to_contain_text(point)
     shown.page.keyboard.press("r")
-    expect(shown["live"]).to_have_text(f"{point} is marked as right.")
+    expect(shown["live"]).to_have_text(f"{typed(point)} is marked as right.")
 
 
 @pytest.mark.parametrize("width", [1280, 800, 360])
@@ -173,3 +189,48 @@ def test_a_broken_link_still_opens(shown):
         with shown.answered():
             shown.page.evaluate("link => { location.hash = link; }", f"#two-moons?{rest}")
         assert len(shown.ids("shape")) == 20
+
+
+def test_a_click_beside_points_of_one_number_asks_with_one(shown, page, line):
+    shown.open("#line?ids=3")
+    x, y = shown.pixel_of("plain", 10, line)
+    ahead = shown.pixel_of("plain", 11, line)[0]
+    with page.expect_request("**/query") as sent:
+        shown.click("plain", [(x + ahead) / 2, y])
+    query = sent.value.post_data_json["queries"][0]
+    assert query["ids"] == []
+    ((value,),) = query["vectors"]
+    assert value == pytest.approx((100 + 121) / 2, abs=0.5)
+    assert shown.ids("plain")[0] in (10, 11)
+
+
+def test_large_whole_numbers_stay_exact(shown, page, large):
+    query = 2**60 + 3
+    shown.open(f"#large?ids={query}")
+    assert shown.query() == [str(query)]
+    answer = [json.dumps(name) for name in large.query(query, top=20).ids]
+    assert page.locator("#list-shape .name").all_text_contents() == answer
+    pick = page.locator("#list-shape .pick").first
+    pick.focus()
+    expect(shown["why-text"]).to_contain_text(f"Why is {answer[0]} here?")
+    page.keyboard.press("w")
+    with shown.answered():
+        page.keyboard.press("a")
+    assert shown.query() == [str(query), f"✗ not {answer[0]}"]
+    shown["ask-id"].fill(str(query + 1))
+    with shown.answered():
+        shown["ask"].click()
+    assert shown.link == f"#large?ids={query + 1}"
+
+
+def test_numbers_and_texts_of_numbers_look_different(shown, page):
+    shown.open("#large?ids=1")
+    names = page.locator("#list-shape .name").all_text_contents()
+    assert '"1"' in names
+    assert "1" not in names
+
+
+def test_a_browser_that_rounds_says_so(shown, page):
+    page.add_init_script("delete JSON.rawJSON;")
+    page.goto("/#large")
+    expect(shown["notice-text"]).to_contain_text("This browser would round the whole numbers")

@@ -183,3 +183,15 @@ def test_a_long_vector_is_back_after_reloading(shown, page, numerals):
     page.reload()
     shown.wait(0)
     assert lists(shown) == before
+
+
+def test_a_vector_that_is_too_long_for_the_link_is_said_to_be_left_out(shown):
+    shown.open("#digits?ids=5")
+    expect(shown["unlinked"]).to_be_hidden()
+    for count in (1, 2):
+        shown["open-vector"].click()
+        shown["vector-text"].fill("\n".join([", ".join(["3"] * 64)] * count))
+        with shown.answered():
+            shown["vector-ask"].click()
+        assert ("vectors=" in shown.link) == (count == 1)
+        expect(shown["unlinked"]).to_be_visible(visible=count == 2)

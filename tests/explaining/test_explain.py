@@ -35,6 +35,20 @@ def test_places_are_those_of_the_rankings(ranker, query):
         assert explanation.distance == pytest.approx(np.sqrt(-by_distance.scores[far]))
 
 
+@pytest.mark.parametrize("weight", [0.0, -0.5])
+def test_negative_examples_push_in_the_rank_by_distance_too(ranker, weight):
+    query = Query(ids=[LEFT, 30, 31], vectors=[[0.3, 0.9]], weights=[2.0, weight, weight, 1.0])
+    by_distance = Euclidean().fit(MOONS.X).rank_many([query])[0]
+    pushed = Query(query.ids, query.vectors, [2.0, -0.7, -0.7, 1.0])
+    by_push = Euclidean().fit(MOONS.X).rank_many([pushed])[0]
+    assert by_push.ids.tolist() != by_distance.ids.tolist()
+    for point in by_push.ids[[0, 7, 100, -1]].tolist():
+        place = int(np.flatnonzero(by_distance.ids == point)[0])
+        assert explain(ranker, query, point).distance_rank == place + 1
+        place = int(np.flatnonzero(by_push.ids == point)[0])
+        assert explain(ranker, query, point, negative_weight=-0.7).distance_rank == place + 1
+
+
 def test_shares_add_up_and_the_path_leads_from_query_to_point(ranker):
     point = int(ranker.rank_many([SEVERAL])[0].ids[20])
     explanation = explain(ranker, SEVERAL, point)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from rankfold.check import InputError, check_count, check_query
+from rankfold.check import InputError, check_count, check_query, check_weights
 from rankfold.explaining.explanation import Example, Explanation, Path, PathState, Step
 from rankfold.explaining.paths import MOST_POINTS, strongest_walk
 from rankfold.neighbors import Engine, plain_sq_distances
 from rankfold.rankers import Ranker
+from rankfold.rankers.euclidean import plain_scores
 from rankfold.rankers.flow import Entry, Flow, Scored
 from rankfold.types import BoolArray, FloatArray, Query
 
@@ -21,14 +23,19 @@ ACCURACY = 1e-4
 
 
 def explain(
-    ranker: Ranker, query: Query | int, point: int, *, most_points: int = MOST_POINTS
+    ranker: Ranker,
+    query: Query | int,
+    point: int,
+    *,
+    most_points: int = MOST_POINTS,
+    negative_weight: float | None = None,
 ) -> Explanation:
     """Explain the place of a point in the answer to a query.
 
-    Two ranks are compared, by plain distance and by the method. For methods that are a sum over
-    walks on a graph (RAN, PageRank, manifold ranking, graph transduction, self-diffusion) the
-    strongest walk is given, with its share of the score. For the others a walk on their
-    graph illustrates it. The score is split among the examples of the query.
+    Two ranks are compared, by plain distance as `Euclidean` ranks, and by the method. For
+    methods that are a sum over walks on a graph (RAN, PageRank, manifold ranking, graph
+    transduction, self-diffusion) the strongest walk is given, with its share of the score. For the
+    others a walk on their graph illustrates it. The score is split among the examples of the query.
 
     RAN with several alternations learns a graph for every query. Score and rank are then those
     of the last graph; path and shares are those of the first one, where scores are linear.
@@ -45,6 +52,10 @@ def explain(
         Row number of a point that is not an example of the query.
     most_points : int
         Points that the search for the path may look at before it gives up.
+    negative_weight : float, optional
+        Weight of negative examples in the rank by plain distance, beside the weights of the query.
+        By default the same as in the query. Methods differ in what suits them, see
+        `Ranker.negative_weight`: give that of `Euclidean` for the place that it would find.
 
     Examples
     --------
@@ -62,7 +73,9 @@ def explain(
     checked = check_query(query, engine.n_points, engine.n_features, engine.alive)
     point = _check_point(point, checked, engine)
     check_count(most_points, "most_points")
-    distances = np.maximum(plain_sq_distances(engine, checked), 0.0)
+    measured = plain_sq_distances(engine, checked)
+    by_distance = plain_scores(engine, _plain(query, checked, negative_weight), measured)
+    distances = np.maximum(measured, 0.0)
     others = np.isfinite(distances)  # removed points are nowhere
     others[checked.ids] = False
     scored = ranker.scored(checked)
@@ -82,7 +95,7 @@ def explain(
         point,
         int(np.count_nonzero(others)),
         math.sqrt(distances[point]),
-        _place(-distances, distances, point, others),
+        _place(by_distance, distances, point, others),
         score,
         _place(scores, distances, point, others),
         _examples(checked, amounts, flow is None),
@@ -91,6 +104,15 @@ def explain(
         n_visited,
         flow is not None and flow.first_graph,
     )
+
+
+def _plain(query: Query | int, checked: Query, negative_weight: float | None) -> Query:
+    """Return the query with other weights of its negative examples."""
+    negative = checked.weights <= 0
+    if negative_weight is None or not isinstance(query, Query) or not negative.any():
+        return checked
+    weights = np.where(negative, negative_weight, query.weights)
+    return replace(checked, weights=check_weights(weights, len(weights)))
 
 
 def _check_point(point: object, query: Query, engine: Engine) -> int:

@@ -94,9 +94,10 @@ class Explanation:
     n_ranked : int
         Points that were ranked: all but those of the query.
     distance : float
-        Plain distance to the query: the root of the mean squared distance to its examples.
+        Plain distance to the query: the root of the mean squared distance to its positive examples.
     distance_rank, score_rank : int
-        Its place by plain distance, and by the method; 1 is the best.
+        Its place by plain distance, and by the method; 1 is the best. Negative examples push
+        away in both, as in `Euclidean`.
     score : float
     examples : tuple of Example
     path : Path or None

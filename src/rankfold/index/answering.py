@@ -16,7 +16,7 @@ from rankfold.index.matching import matching_only, no_ranking, ranked
 from rankfold.index.methods import Methods
 from rankfold.index.results import Reason
 from rankfold.neighbors import LivingEngine
-from rankfold.rankers import Ranker
+from rankfold.rankers import Euclidean, Ranker
 from rankfold.types import Query, Ranking
 
 
@@ -48,7 +48,8 @@ class Answering:
                 raise InputError(
                     f"{point!r} is an example of the query, which is not ranked; ask for another."
                 )
-            explanation = explain(self._fitted(asked, engine), query, int(slot))
+            ranker, weight = self._fitted(asked, engine), Euclidean.negative_weight
+            explanation = explain(ranker, query, int(slot), negative_weight=weight)
             slots = [slot, *(example.point for example in explanation.examples)]
             for step in explanation.path.steps if explanation.path else ():
                 slots += [step.start, step.end]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from rankfold.neighbors import mean_sq_distances, plain_sq_distances, positive_shares
+from rankfold.neighbors import Engine, mean_sq_distances, plain_sq_distances, positive_shares
 from rankfold.rankers.base import Ranker
 from rankfold.types import FloatArray, Query, Solution, Trace
 
@@ -48,12 +48,17 @@ class Euclidean(Ranker):
         self, queries: Sequence[Query], traced: bool
     ) -> Iterator[tuple[Solution, Trace | None]]:
         for query in queries:
-            scores = -plain_sq_distances(self.engine_, query)
-            shares = _negative_shares(query)
-            if shares.any():
-                push = mean_sq_distances(self.engine_, query, shares)
-                scores[np.isfinite(push)] += push[np.isfinite(push)]  # removed points are at inf
+            scores = plain_scores(self.engine_, query, plain_sq_distances(self.engine_, query))
             yield Solution(scores, residual=0.0, bound=0.0, n_iter=0, converged=True), None
+
+
+def plain_scores(engine: Engine, query: Query, sq_distances: FloatArray) -> FloatArray:
+    """Return minus the squared distances to the positive examples, pushed by the negative ones."""
+    scores, shares = -sq_distances, _negative_shares(query)
+    if shares.any():
+        push = mean_sq_distances(engine, query, shares)
+        scores[np.isfinite(push)] += push[np.isfinite(push)]  # removed points are at inf
+    return scores
 
 
 def _negative_shares(query: Query) -> FloatArray:

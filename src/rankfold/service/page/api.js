@@ -1,5 +1,7 @@
 /** The API of the server, and what may go wrong with it. */
 
+import { RoundedError, readJson, writeJson } from "./json.js";
+
 /** @typedef {import("./moves.js").Id} Id */
 /**
  * @typedef {object} Info
@@ -15,6 +17,7 @@
  * @property {boolean} example
  * @property {Record<string, number>} limits
  * @property {string[]} methods
+ * @property {string} version changes whenever the points do
  */
 
 const KEY = "rankfold-key";
@@ -37,6 +40,11 @@ export class ApiError extends Error {
   }
 }
 
+/** Whether a key can be sent: browsers refuse other characters in a header. @param {string} key */
+export function isKey(key) {
+  return /^[\x20-\x7e]*$/.test(key);
+}
+
 /** @param {string} key empty: forget it */
 export function keepKey(key) {
   if (key) sessionStorage.setItem(KEY, key);
@@ -57,7 +65,7 @@ async function call(path, body, signal) {
   /** @type {Record<string, string>} */
   const headers = { Accept: "application/json" };
   const key = sessionStorage.getItem(KEY);
-  if (key) headers.Authorization = `Bearer ${key}`;
+  if (key && isKey(key)) headers.Authorization = `Bearer ${key}`;
   if (body !== undefined) headers["Content-Type"] = "application/json";
   const begun = performance.now();
   let response, content;
@@ -66,7 +74,7 @@ async function call(path, body, signal) {
       method: body === undefined ? "GET" : "POST",
       headers,
       signal,
-      body: body === undefined ? undefined : JSON.stringify(body),
+      body: body === undefined ? undefined : writeJson(body),
     });
     content = await response.text();
   } catch (error) {
@@ -75,8 +83,10 @@ async function call(path, body, signal) {
   }
   let parsed = null;
   try {
-    parsed = JSON.parse(content);
-  } catch {
+    parsed = readJson(content);
+  } catch (error) {
+    if (error instanceof RoundedError)
+      throw new ApiError(0, "This browser would round the whole numbers of this index; a newer one does not.");
     if (response.ok) throw new ApiError(0, "The answer of the server is not JSON.");
   }
   if (response.ok) return parsed;
@@ -91,6 +101,9 @@ const of = (name, action) => `v1/indexes/${encodeURIComponent(name)}/${action}`;
 
 /** @returns {Promise<Info[]>} */
 export const indexes = async () => (await call("v1/indexes")).indexes;
+
+/** @param {string} name @returns {Promise<Info>} */
+export const info = (name) => call(`v1/indexes/${encodeURIComponent(name)}`);
 
 /** @param {string} name @param {string|null} column @param {AbortSignal} [signal] */
 export const map = (name, column, signal) =>

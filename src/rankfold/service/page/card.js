@@ -1,7 +1,8 @@
 /** The explanation of one point: its two places, and the path that leads to it. */
 
 import { byId, make } from "./elements.js";
-import { counted, move, percent, short } from "./moves.js";
+import { writeJson } from "./json.js";
+import { counted, move, nameOf, percent, short } from "./moves.js";
 
 /** @typedef {import("./moves.js").Id} Id */
 /**
@@ -40,8 +41,8 @@ export function showHint(some) {
 
 /** @param {Id} id @param {string} words */
 export function showOwn(id, words) {
-  byId("why").replaceChildren(make("p", { class: "hint" }, make("b", {}, String(id)), ` ${words}`));
-  byId("why").dataset.about = JSON.stringify(id);
+  byId("why").replaceChildren(make("p", { class: "hint" }, make("b", {}, nameOf(id)), ` ${words}`));
+  byId("why").dataset.about = writeJson(id);
 }
 
 /**
@@ -53,27 +54,45 @@ export function showOwn(id, words) {
  * @param {boolean} about.reached whether the query reaches it along the shape
  * @param {number} about.depth
  * @param {boolean} about.filtered
+ * @param {boolean} about.complete whether all points that meet the filter are ranked
  * @param {Reason|null} about.reason
  * @param {string|null} about.failed
  * @param {(id: Id) => string|null} about.picture
  */
-export function showCard({ id, plain, shape, reached, depth, filtered, reason, failed, picture }) {
+export function showCard({
+  id,
+  plain,
+  shape,
+  reached,
+  depth,
+  filtered,
+  complete,
+  reason,
+  failed,
+  picture,
+}) {
   const byDistance = reason && !filtered ? reason.distance_rank : plain;
   const byShape = reason && !filtered ? reason.score_rank : shape;
   const moved = byShape === undefined ? null : move(byShape, byDistance, depth);
   const image = picture(id);
-  const left = make(
-    "div",
-    {},
-    make("h2", {}, image ? make("img", { src: image, alt: "" }) : null, `Why is ${id} here?`),
-    make(
-      "p",
-      { class: "places", "data-testid": "why-places" },
+  const places = () => {
+    // Points that are in neither answer are beyond both, or do not meet the filter.
+    if (filtered && plain === undefined && shape === undefined) {
+      const beyond = complete ? "" : `is beyond ${depth.toLocaleString("en-GB")}, or `;
+      return [make("small", {}, `${beyond}does not meet the filter`)];
+    }
+    return [
       place(byDistance, depth, "by distance"),
       make("i", { "aria-hidden": "true" }, "→"),
       reached ? place(byShape, depth, "by shape") : make("small", {}, "not reached"),
-      moved && reached && make("span", { class: "move", "data-kind": moved.kind }, moved.text),
-    ),
+      moved && reached ? make("span", { class: "move", "data-kind": moved.kind }, moved.text) : null,
+    ];
+  };
+  const left = make(
+    "div",
+    {},
+    make("h2", {}, image ? make("img", { src: image, alt: "" }) : null, `Why is ${nameOf(id)} here?`),
+    make("p", { class: "places", "data-testid": "why-places" }, ...places()),
   );
   const right = make("div", { "data-testid": "why-path" });
   if (failed) right.append(make("p", {}, failed));
@@ -86,7 +105,7 @@ export function showCard({ id, plain, shape, reached, depth, filtered, reason, f
     );
   const open = byId("why").querySelector("details")?.open;
   byId("why").replaceChildren(left, right);
-  byId("why").dataset.about = JSON.stringify(id);
+  byId("why").dataset.about = writeJson(id);
   if (open && right.querySelector("details")) right.querySelector("details").open = true;
   keepClear();
 }
@@ -130,8 +149,8 @@ function chain(steps, picture) {
     if (id === null) return make("span", {}, "your vector");
     const image = picture(id);
     return image
-      ? make("img", { src: image, alt: String(id), title: String(id) })
-      : make("span", {}, String(id));
+      ? make("img", { src: image, alt: nameOf(id), title: nameOf(id) })
+      : make("span", {}, nameOf(id));
   };
   const parts = [link(steps[0].start)];
   const most = Math.max(...steps.map((step) => step.weight));

@@ -1,6 +1,6 @@
 /** Help, the API key, and the vector to ask with. */
 
-import { hasKey, keepKey } from "./api.js";
+import { hasKey, isKey, keepKey } from "./api.js";
 import { byId, make } from "./elements.js";
 import { checkVectors, parseText } from "./vectors.js";
 import { vectorsOf } from "./dropping.js";
@@ -63,7 +63,14 @@ export function makeDialogs({ onKey, onVectors, info }) {
   byId("help").addEventListener("click", () => byId("help-dialog").showModal());
   byId("key-form").addEventListener("submit", (/** @type {Event} */ event) => {
     event.preventDefault();
-    keepKey(byId("key").value.trim());
+    const key = byId("key").value.trim();
+    if (!isKey(key)) {
+      byId("key-error").textContent =
+        "This key has a character that no key can have, such as a curly quote. Type or paste it again.";
+      byId("key").select();
+      return;
+    }
+    keepKey(key);
     byId("key-dialog").close();
     onKey();
   });

@@ -1,6 +1,8 @@
 /** What the query consists of: points, vectors, and points that are not looked for. */
 
 import { byId, make } from "./elements.js";
+import { holdsVectors } from "./link.js";
+import { nameOf } from "./moves.js";
 
 /** @typedef {import("./moves.js").Id} Id */
 /** @typedef {import("./link.js").Asked} Asked */
@@ -16,13 +18,13 @@ export function showExamples(asked, picture, onRemove, undo) {
   const alone = asked.ids.length + asked.vectors.length === 1;
   const chips = [
     ...asked.ids.map((id) =>
-      chip("id", String(id), picture(id), alone ? null : () => onRemove({ kind: "id", id })),
+      chip("id", nameOf(id), picture(id), alone ? null : () => onRemove({ kind: "id", id })),
     ),
     ...asked.vectors.map((vector, place) =>
       chip("vector", vectorName(vector), null, alone ? null : () => onRemove({ kind: "vector", place })),
     ),
     ...asked.negative.map((id) =>
-      chip("negative", `✗ not ${id}`, picture(id), () => onRemove({ kind: "negative", id })),
+      chip("negative", `✗ not ${nameOf(id)}`, picture(id), () => onRemove({ kind: "negative", id })),
     ),
   ];
   if (undo) {
@@ -41,6 +43,7 @@ export function showExamples(asked, picture, onRemove, undo) {
     );
   }
   byId("examples").replaceChildren(...chips);
+  byId("unlinked").hidden = holdsVectors(asked);
 }
 
 /** @param {string} kind @param {string} name @param {string|null} image @param {(() => void)|null} remove */

@@ -1,5 +1,7 @@
 /** The address of what is shown: index, query and parameters in the hash. Pure functions. */
 
+import { nameOf } from "./moves.js";
+
 /** @typedef {import("./moves.js").Id} Id */
 /**
  * @typedef {object} Asked what the user asks
@@ -37,15 +39,14 @@ export function nothing() {
   };
 }
 
-/** Whole numbers stand as they are; a text that looks like one has quotes. @param {Id} id */
+/** @param {Id} id */
 export function writeId(id) {
-  if (typeof id === "number") return String(id);
-  return encodeURIComponent(/^-?\d+$|^"/.test(id) ? JSON.stringify(id) : id);
+  return encodeURIComponent(nameOf(id));
 }
 
 /** @param {string} text as typed or as in a link @returns {Id} */
 export function readId(text) {
-  if (/^-?\d+$/.test(text) && Number.isSafeInteger(Number(text))) return Number(text);
+  if (/^-?\d+$/.test(text)) return Number.isSafeInteger(Number(text)) ? Number(text) : BigInt(text);
   if (/^".*"$/.test(text)) {
     try {
       return String(JSON.parse(text));
@@ -56,6 +57,11 @@ export function readId(text) {
   return text;
 }
 
+/** Whether a link is long enough for the vectors. @param {Asked} asked */
+export function holdsVectors(asked) {
+  return asked.vectors.flat().length <= LONGEST_VECTOR;
+}
+
 /** @param {Asked} asked @returns {string} with "#" */
 export function writeLink(asked) {
   /** @type {string[]} */
@@ -63,8 +69,7 @@ export function writeLink(asked) {
   const add = (/** @type {string} */ name, /** @type {string} */ value) => parts.push(`${name}=${value}`);
   if (asked.ids.length) add("ids", asked.ids.map(writeId).join(","));
   if (asked.negative.length) add("not", asked.negative.map(writeId).join(","));
-  const short = asked.vectors.flat().length <= LONGEST_VECTOR;
-  if (asked.vectors.length && short) {
+  if (asked.vectors.length && holdsVectors(asked)) {
     add("vectors", asked.vectors.map((v) => v.map((x) => Number(x.toPrecision(7))).join(",")).join(";"));
   }
   for (const name of /** @type {const} */ (["k", "smoothness", "alternations"])) {

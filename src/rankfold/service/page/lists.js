@@ -1,7 +1,8 @@
 /** The two lists of results. */
 
 import { byId, make } from "./elements.js";
-import { counterpart, move, short } from "./moves.js";
+import { readJson, writeJson } from "./json.js";
+import { counterpart, move, nameOf, short } from "./moves.js";
 
 /** @typedef {import("./moves.js").Id} Id */
 /** @typedef {import("./moves.js").Ranked} Ranked */
@@ -70,12 +71,12 @@ function item(id, rank, shown, actions, shape) {
       type: "button",
       class: "pick",
       tabindex: -1,
-      title: `${id}: ${scoreWords} ${score}; ${moved.words}`,
-      "aria-label": `Rank ${rank}, id ${id}${says}, ${scoreWords} ${score}, ${moved.words}`,
+      title: `${nameOf(id)}: ${scoreWords} ${score}; ${moved.words}`,
+      "aria-label": `Rank ${rank}, id ${nameOf(id)}${says}, ${scoreWords} ${score}, ${moved.words}`,
     },
     shown.pictures && point?.image ? make("img", { src: point.image, alt: "", loading: "lazy" }) : null,
     make("span", { class: "rank" }, String(rank)),
-    make("span", { class: "name" }, String(id)),
+    make("span", { class: "name" }, nameOf(id)),
     make("span", { class: "value" }, ...valueParts(shown.column, value)),
     make("span", { class: "score" }, score),
     make("span", { class: "move", "data-kind": moved.kind }, moved.text),
@@ -85,12 +86,18 @@ function item(id, rank, shown, actions, shape) {
     {
       class: `result${other ? " other" : ""}`,
       "data-testid": "result",
-      "data-id": JSON.stringify(id),
+      "data-id": writeJson(id),
       "data-rank": rank,
     },
     pick,
     shape ? marks(id, shown, actions) : null,
   );
+  listen(row, pick, id, actions);
+  return row;
+}
+
+/** Pointing at a result explains it, and choosing it asks with it. @param {HTMLElement} row @param {HTMLElement} pick @param {Id} id @param {Actions} actions */
+function listen(row, pick, id, actions) {
   let explained = true; // with a finger, the first touch explains and the second asks
   pick.addEventListener("pointerdown", (/** @type {PointerEvent} */ event) => {
     explained = event.pointerType !== "touch" || row.classList.contains("looked");
@@ -108,7 +115,6 @@ function item(id, rank, shown, actions, shape) {
   row.addEventListener("pointerleave", (/** @type {PointerEvent} */ event) => {
     if (event.pointerType !== "touch") actions.look(focusedId());
   });
-  return row;
 }
 
 let pointerMoved = false,
@@ -133,7 +139,7 @@ function focusedRow() {
 
 function focusedId() {
   const row = focusedRow();
-  return row ? JSON.parse(/** @type {string} */ (row.dataset.id)) : null;
+  return row ? readJson(/** @type {string} */ (row.dataset.id)) : null;
 }
 
 /** @param {string|null} column @param {unknown} value */
@@ -157,7 +163,7 @@ function marks(id, shown, actions) {
         "data-mark": mark,
         "data-testid": `mark-${mark}`,
         title: `Mark as ${mark}`,
-        "aria-label": `Mark ${id} as ${mark}`,
+        "aria-label": `Mark ${nameOf(id)} as ${mark}`,
         "aria-pressed": shown.marks.get(id) === mark,
         onclick: () => actions.mark(id, mark),
       },
@@ -169,7 +175,7 @@ function marks(id, shown, actions) {
 /** Show which results are marked. @param {Map<Id, "right"|"wrong">} marked */
 export function showMarks(marked) {
   for (const row of byId("list-shape").querySelectorAll(".result")) {
-    const mark = marked.get(JSON.parse(row.dataset.id));
+    const mark = marked.get(readJson(row.dataset.id));
     for (const button of row.querySelectorAll("[data-mark]")) {
       button.setAttribute("aria-pressed", String(button.dataset.mark === mark));
     }
@@ -181,7 +187,7 @@ export function showLooked(id) {
   for (const row of document.querySelectorAll(".result")) {
     row.classList.toggle(
       "looked",
-      id !== null && /** @type {HTMLElement} */ (row).dataset.id === JSON.stringify(id),
+      id !== null && /** @type {HTMLElement} */ (row).dataset.id === writeJson(id),
     );
   }
 }
@@ -210,7 +216,7 @@ export function listKeys(list, actions) {
       /** @type {HTMLElement} */ (next.querySelector(".pick")).focus();
     } else if (list.id === "list-shape" && (event.key === "r" || event.key === "w")) {
       event.preventDefault();
-      actions.mark(JSON.parse(/** @type {string} */ (row.dataset.id)), event.key === "r" ? "right" : "wrong");
+      actions.mark(readJson(/** @type {string} */ (row.dataset.id)), event.key === "r" ? "right" : "wrong");
     }
   });
 }

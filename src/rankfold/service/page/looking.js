@@ -44,6 +44,7 @@ export class Looking {
     this.id = null;
     this.leaving = 0;
     this.waiting = 0;
+    this.putOff = false;
     this.turns = new Turns(8000);
     /** @type {Map<Id, import("./card.js").Reason>} */
     this.reasons = new Map();
@@ -71,6 +72,7 @@ export class Looking {
   begin(id) {
     if (id === this.id || !this.context) return;
     clearTimeout(this.waiting);
+    this.putOff = false;
     this.id = id;
     showLooked(id);
     this.draw(null);
@@ -113,7 +115,8 @@ export class Looking {
   /** Ask why, one point at a time: what the server has begun, it ends. @param {Id} id */
   explain(id) {
     const { context } = this;
-    if (!context || this.busy()) return; // the answer that comes is explained
+    this.putOff = this.busy();
+    if (!context || this.putOff) return; // the answer that comes is explained
     this.turns.take(async (signal, cut) => {
       try {
         const reason = await api.explain(context.info.name, shapeQuery(context.asked), id, cut);
@@ -131,6 +134,14 @@ export class Looking {
     }, true);
   }
 
+  /** The answer on its way has come, or never will: ask why, if that had to wait. */
+  resume() {
+    if (!this.putOff || this.id === null) return;
+    const { id } = this;
+    clearTimeout(this.waiting);
+    this.waiting = window.setTimeout(() => this.explain(id), PATIENCE);
+  }
+
   /** @param {import("./card.js").Reason|null} reason @param {string|null} failed */
   show(reason, failed) {
     const { context, id } = this;
@@ -145,6 +156,7 @@ export class Looking {
       reached: context.asked.method === "euclidean" || context.shape.scores.get(id) !== 0,
       depth: context.depth,
       filtered: context.asked.where.trim() !== "",
+      complete: context.plain.ids.length < context.depth,
     });
     this.draw(reason);
   }

@@ -19,6 +19,9 @@ import { makeControls } from "./wiring.js";
 /** @typedef {import("./link.js").Asked} Asked */
 /** @typedef {import("./moves.js").Id} Id */
 
+/** Queries that can be gone back to. */
+const MOST_PAST = 100;
+
 export class Page {
   constructor() {
     /** @type {Asked} */
@@ -29,7 +32,10 @@ export class Page {
     this.plane = null;
     /** @type {Asked[]} queries to go back to */
     this.past = [];
-    this.turns = new Turns(2000, (busy) => document.documentElement.classList.toggle("busy", busy));
+    this.turns = new Turns(2000, (busy) => {
+      document.documentElement.classList.toggle("busy", busy);
+      if (!busy) this.looking.resume();
+    });
     this.linking = 0;
     /** @type {(() => void)|null} what to do once there is a key */
     this.again = null;
@@ -63,10 +69,12 @@ export class Page {
     const { info } = this;
     if (!info) return;
     try {
-      await this.view.judge(info, asked);
+      const changed = await this.view.judge(info, asked);
+      if (this.info !== info) return;
       setColumns(info, this.view.column);
+      if (changed) await this.ask(this.asked, { history: "none", flow: false });
     } catch (error) {
-      this.fail(error, () => this.judge(asked));
+      if (this.view.isWanted(info, this.view.columnOf(info, asked))) this.fail(error, () => this.judge(asked));
     }
   }
 
@@ -115,7 +123,8 @@ export class Page {
     const { info } = this;
     if (!info?.points || asked.index !== info.name) return; // another one is being opened
     const before = this.view.context?.asked;
-    if (how.history === "push" && before && this.past.at(-1) !== before) this.past.push(before);
+    if (how.history === "push" && before && this.past.at(-1) !== before)
+      this.past = [...this.past.slice(1 - MOST_PAST), before];
     this.asked = asked;
     setControls(asked, info);
     clearTimeout(this.linking);
@@ -136,9 +145,19 @@ export class Page {
           Number(document.documentElement.dataset.answers) + 1,
         );
       } catch (error) {
-        if (!signal.aborted) this.fail(error, () => this.ask(asked, { ...how, history: "none" }));
+        if (signal.aborted) return;
+        this.fail(error, () => this.ask(asked, { ...how, history: "none" }));
+        if (error instanceof api.ApiError && error.status === 422) await this.findGone(info, asked);
       }
     }, !how.live);
+  }
+
+  /** Points of the map that the server refuses may be gone. @param {api.Info} info @param {Asked} asked */
+  async findGone(info, asked) {
+    if (this.view.lacks([...asked.ids, ...asked.negative])) return; // a wrong id, nothing new
+    await this.opening.renew(info).catch((error) => {
+      if (!(error instanceof api.ApiError)) throw error;
+    });
   }
 
   /** @param {"push"|"replace"} how */

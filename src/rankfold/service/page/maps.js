@@ -82,8 +82,8 @@ export class Maps {
     return nearest(this.places, x, y, REACH / this.view.scale);
   }
 
-  /** @param {Places} places */
-  setPlaces(places) {
+  /** @param {Places} places @param {boolean} [stay] where the view is */
+  setPlaces(places, stay = false) {
     this.places = places;
     for (const panel of this.sides) {
       panel.points.setPlaces(places.xy);
@@ -91,7 +91,10 @@ export class Maps {
       panel.scene = emptyScene();
     }
     this.measure();
-    this.view.fit(places.bounds);
+    if (stay && !this.view.fits) {
+      this.view.bounds = places.bounds;
+      this.view.keepInside();
+    } else this.view.fit(places.bounds);
   }
 
   /** Change the colours of a map. @param {Side} side @param {Target} target @param {boolean} flow in order of rank */

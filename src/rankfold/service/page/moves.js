@@ -1,6 +1,6 @@
 /** Ranks of two answers beside each other, in words. Pure functions. */
 
-/** @typedef {string|number} Id */
+/** @typedef {string|number|bigint} Id bigint: beyond what a number holds */
 /** @typedef {{id: Id, score: number}} Result */
 /**
  * @typedef {object} Ranked
@@ -8,6 +8,11 @@
  * @property {Map<Id, number>} ranks 1 is the best
  * @property {Map<Id, number>} scores
  */
+
+/** What a point is called: a text that looks like a number has quotes. @param {Id} id */
+export function nameOf(id) {
+  return typeof id === "string" && /^-?\d+$|^"/.test(id) ? JSON.stringify(id) : String(id);
+}
 
 /** @param {Result[]} results best first @returns {Ranked} */
 export function ranked(results) {

@@ -56,39 +56,58 @@ export class Opening {
     this.page.asked = asked;
     this.showTabs(info.name);
     if (!other) {
-      const whole = this.begun(asked);
-      await this.page.judge(whole);
-      await this.page.ask(whole, { history: "none", flow: true });
+      byId("layout").inert = !info.points;
+      await this.page.judge(asked);
+      // Controls may have asked for something else while the column was on its way.
+      await this.page.ask(this.begun(this.page.asked), { history: "none", flow: true });
       return;
     }
     setState("loading");
+    byId("layout").inert = true; // its controls are about what is left
     this.page.turns.stop();
     this.page.past = [];
     await this.page.turns.take(async (signal) => {
       try {
         const column = this.page.view.columnOf(info, asked);
-        const found = await api.map(info.name, column, signal);
-        const places = readPlaces(found);
-        const plane = info.layout === "plane" ? await readPlane(info.name, places, signal) : null;
+        const { values, places, plane } = await readMap(info, column, signal);
         if (signal.aborted) return;
         Object.assign(this.page, { info, plane });
-        this.page.view.begin(info, column, found.values);
+        this.page.view.begin(info, column, values);
         this.page.maps.setPlaces(places);
         this.page.view.clear();
       } catch (error) {
         if (!signal.aborted) this.page.fail(error, () => this.open(asked));
       }
     }, true);
-    if (this.page.info !== info || this.page.asked !== asked) return;
+    if (this.page.info !== info || this.page.asked.index !== info.name) return;
     setColumns(info, this.page.view.column);
-    setControls(asked, info);
+    setControls(this.page.asked, info);
     byId("layout").inert = !info.points;
     if (!info.points) {
       setState("ready");
       byId("lead").textContent = `${info.name} has no points yet. They appear here once some are added.`;
       return;
     }
-    await this.page.ask(this.begun(asked), { history: "replace", flow: true });
+    await this.page.ask(this.begun(this.page.asked), { history: "replace", flow: true });
+  }
+
+  /**
+   * Read the map again where the index has changed. What is shown stays.
+   * @param {api.Info} info
+   * @returns {Promise<boolean>} whether the map is another one
+   */
+  async renew(info) {
+    const { page } = this,
+      column = page.view.columnOf(info, page.asked);
+    const fresh = await api.info(info.name);
+    if (fresh.version === page.maps.places?.version) return false;
+    const { values, places, plane } = await readMap(fresh, column);
+    if (!page.view.isWanted(info, column)) return false;
+    Object.assign(info, fresh);
+    page.plane = plane;
+    page.maps.setPlaces(places, true);
+    page.view.renew(column, values);
+    return true;
   }
 
   /** What is asked, or something to begin with. @param {Asked} asked @returns {Asked} */
@@ -130,4 +149,12 @@ export class Opening {
     history.pushState({}, "", `#${encodeURIComponent(name)}`);
     this.open({ ...nothing(), index: name });
   }
+}
+
+/** Where the points of an index are, and their values of a column. @param {api.Info} info @param {string|null} column @param {AbortSignal} [signal] */
+async function readMap(info, column, signal) {
+  const found = await api.map(info.name, column, signal);
+  const places = readPlaces(found);
+  const plane = info.layout === "plane" ? await readPlane(info.name, places, signal) : null;
+  return { values: /** @type {unknown[]|null} */ (found.values), places, plane };
 }

@@ -9,11 +9,12 @@
  * @property {Bounds} bounds
  * @property {Grid} grid
  * @property {number} points all of the index, also those that the map leaves out
+ * @property {string} version of the index
  */
 /** @typedef {{left: number, right: number, bottom: number, top: number}} Bounds */
 /** @typedef {{bounds: Bounds, side: number, starts: Uint32Array, rows: Uint32Array}} Grid */
 
-/** @param {{ids: Id[], places: string, points: number}} given @returns {Places} */
+/** @param {{ids: Id[], places: string, points: number, version: string}} given @returns {Places} */
 export function readPlaces(given) {
   const text = atob(given.places);
   const bytes = new Uint8Array(text.length);
@@ -23,7 +24,8 @@ export function readPlaces(given) {
   for (let at = 0; at < xy.length; at++) xy[at] = view.getFloat32(4 * at, true);
   const bounds = boundsOf(xy);
   const rows = new Map(given.ids.map((id, row) => [id, row]));
-  return { ids: given.ids, xy, rows, bounds, grid: makeGrid(xy, bounds), points: given.points };
+  const { ids, points, version } = given;
+  return { ids, xy, rows, bounds, grid: makeGrid(xy, bounds), points, version };
 }
 
 /** @param {Float32Array} xy @returns {Bounds} */

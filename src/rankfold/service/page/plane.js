@@ -1,4 +1,4 @@
-/** Points of two numbers are their own map, moved and scaled: from places to vectors and back. */
+/** Points of one number or two are their own map, moved and scaled: from places to vectors and back. */
 
 import * as api from "./api.js";
 import { nearest } from "./places.js";
@@ -6,7 +6,7 @@ import { nearest } from "./places.js";
 /** @typedef {import("./places.js").Places} Places */
 /** @typedef {import("./moves.js").Id} Id */
 /** @typedef {{scale: number, shift: number}} Axis from a place to a vector */
-/** @typedef {[Axis, Axis]} Plane */
+/** @typedef {Axis[]} Plane an axis for each number of a vector */
 
 /** Where a first look says most: the inner tip of a moon, the middle ring. @type {Record<string, [number, number]>} */
 const FIRST_LOOK = { "two-moons": [0.98, 0.1], "three-rings": [0, 2] };
@@ -31,31 +31,28 @@ export function axisOf(low, high, first, last) {
   return { scale, shift: first - scale * low };
 }
 
-/** @param {string} name @param {Places} places @param {AbortSignal} signal @returns {Promise<Plane|null>} */
+/** @param {string} name @param {Places} places @param {AbortSignal} [signal] @returns {Promise<Plane|null>} */
 export async function readPlane(name, places, signal) {
   if (!places.ids.length) return null;
   const rows = farthest(places),
     ids = [...new Set(rows.flat())].map((row) => places.ids[row]);
   const vectors = await api.vectors(name, ids, signal);
-  const [x, y] = rows.map(([low, high], axis) =>
-    axisOf(
-      places.xy[2 * low + axis],
-      places.xy[2 * high + axis],
-      /** @type {number[]} */ (vectors.get(places.ids[low]))[axis],
-      /** @type {number[]} */ (vectors.get(places.ids[high]))[axis],
-    ),
+  const at = (/** @type {number} */ row) => /** @type {number[]} */ (vectors.get(places.ids[row]));
+  const axes = rows.slice(0, at(rows[0][0]).length);
+  return axes.map(([low, high], axis) =>
+    axisOf(places.xy[2 * low + axis], places.xy[2 * high + axis], at(low)[axis], at(high)[axis]),
   );
-  return [x, y];
 }
 
-/** @param {Plane} plane @param {[number, number]} place @returns {[number, number]} */
-export function toVector([x, y], place) {
-  return [x.scale * place[0] + x.shift, y.scale * place[1] + y.shift];
+/** @param {Plane} plane @param {[number, number]} place @returns {number[]} */
+export function toVector(plane, place) {
+  return plane.map(({ scale, shift }, axis) => scale * place[axis] + shift);
 }
 
 /** @param {Plane} plane @param {number[]} vector @returns {[number, number]} */
-export function toPlace([x, y], vector) {
-  return [(vector[0] - x.shift) / x.scale, (vector[1] - y.shift) / y.scale];
+export function toPlace(plane, vector) {
+  const [x, y = 0] = plane.map(({ scale, shift }, axis) => (vector[axis] - shift) / scale);
+  return [x, y];
 }
 
 /** The point to ask with when nothing else is asked. @param {string} name @param {Places} places @param {Plane|null} plane @returns {Id} */

@@ -4,8 +4,9 @@ import * as api from "./api.js";
 import { SHOWN, depthOf } from "./asking.js";
 import { announce, byId } from "./elements.js";
 import { refined } from "./examples.js";
+import { writeJson } from "./json.js";
 import { listKeys, showLists, showMarks } from "./lists.js";
-import { ranked } from "./moves.js";
+import { nameOf, ranked } from "./moves.js";
 import { byColumn, byRank } from "./painting.js";
 import { theme } from "./theme.js";
 import { clearCertificate, showCertificate, showLead, showLegend, showSharing } from "./words.js";
@@ -13,6 +14,9 @@ import { clearCertificate, showCertificate, showLead, showLegend, showSharing } 
 /** @typedef {import("./moves.js").Id} Id */
 /** @typedef {import("./api.js").Info} Info */
 /** @typedef {import("./link.js").Asked} Asked */
+
+/** Points whose payload and picture are kept. */
+const MOST_KNOWN = 10000;
 
 export class AnswerView {
   /** @param {import("./main.js").Page} page */
@@ -75,12 +79,45 @@ export class AnswerView {
     this.page.looking.follow(null);
   }
 
-  /** Fetch the values of the column that is asked for. @param {Info} info @param {Asked} asked */
+  /**
+   * Fetch the values of the column that is asked for.
+   * @param {Info} info
+   * @param {Asked} asked
+   * @returns {Promise<boolean>} whether the index has changed, so that what is shown is of before
+   */
   async judge(info, asked) {
     const column = this.columnOf(info, asked);
-    if (column === this.column) return;
-    this.values = column ? (await api.map(info.name, column)).values : null;
+    if (column === this.column) return false;
+    const found = column ? await api.map(info.name, column) : null;
+    const { maps } = this.page;
+    if (!this.isWanted(info, column)) return false;
+    if (found && found.version !== maps.places?.version) return this.page.opening.renew(info);
+    this.values = found?.values ?? null;
     this.column = column;
+    return false;
+  }
+
+  /** Whether a column is still the one to judge by. @param {Info} info @param {string|null} column */
+  isWanted(info, column) {
+    return this.page.info === info && this.columnOf(info, this.page.asked) === column;
+  }
+
+  /** The index has changed. @param {string|null} column @param {unknown[]|null} values */
+  renew(column, values) {
+    this.known.clear();
+    this.column = column;
+    this.values = values;
+    this.paint(false);
+    this.showMarked();
+    const { looking } = this.page;
+    if (looking.id !== null && this.lacks([looking.id])) looking.leave();
+  }
+
+  /** Whether the map should have all points, and lacks one of these. @param {Id[]} ids */
+  lacks(ids) {
+    const { places } = this.page.maps;
+    if (!places || places.ids.length < places.points) return false;
+    return ids.some((id) => !places.rows.has(id));
   }
 
   /** @param {Id[]} ids @param {AbortSignal} signal */
@@ -92,6 +129,21 @@ export class AnswerView {
     if (!missing.length || !info) return;
     for (const point of await api.points(info.name, missing, Boolean(this.pictures), signal))
       this.known.set(point.id, point);
+    this.forget(ids);
+  }
+
+  /** Forget the points that were needed longest ago. @param {Id[]} needed now */
+  forget(needed) {
+    for (const id of needed) {
+      const point = this.known.get(id);
+      if (!point) continue;
+      this.known.delete(id); // to be the last in line
+      this.known.set(id, point);
+    }
+    for (const id of this.known.keys()) {
+      if (this.known.size <= MOST_KNOWN) break;
+      this.known.delete(id);
+    }
   }
 
   /** @param {Id} id */
@@ -104,9 +156,10 @@ export class AnswerView {
     const [plain, shape] = answers.map((answer) => ranked(answer.results));
     const listed = (answers[2] ?? answers[1]).results.map((/** @type {{id: Id}} */ one) => one.id);
     const ids = [...asked.ids, ...asked.negative, ...plain.ids.slice(0, SHOWN), ...listed.slice(0, SHOWN)];
+    if (this.lacks([...plain.ids, ...shape.ids])) await this.page.opening.renew(info);
     const vectorPlaces = this.page.vectorPlaces(asked, plain.ids);
     const sameQuery =
-      this.context && JSON.stringify(query(this.context.asked)) === JSON.stringify(query(asked));
+      this.context && writeJson(query(this.context.asked)) === writeJson(query(asked));
     if (signal.aborted) return;
     const context = { info, asked, plain, shape, listed, depth: depthOf(info), vectorPlaces };
     await this.fetchPoints(ids, signal);
@@ -120,7 +173,7 @@ export class AnswerView {
     showCertificate(answers[1]);
     this.page.looking.follow(context);
     announce(
-      `${listed.length ? `First by shape: ${listed.slice(0, 3).join(", ")}.` : "No results."} ${byId("judged-shape").textContent}`,
+      `${listed.length ? `First by shape: ${listed.slice(0, 3).map(nameOf).join(", ")}.` : "No results."} ${byId("judged-shape").textContent}`,
     );
   }
 
@@ -208,7 +261,8 @@ export class AnswerView {
   mark(id, mark) {
     if (this.marks.get(id) === mark) this.marks.delete(id);
     else this.marks.set(id, mark);
-    announce(this.marks.has(id) ? `${id} is marked as ${mark}.` : `${id} is not marked any more.`);
+    const name = nameOf(id);
+    announce(this.marks.has(id) ? `${name} is marked as ${mark}.` : `${name} is not marked any more.`);
     this.showMarked();
   }
 

@@ -44,6 +44,8 @@ export function makeControls(page) {
     openVector(page.info);
   });
   makeFields(page);
+  makeChoices(page);
+  makeButtons(page);
   makeKeys(page);
 }
 
@@ -58,7 +60,7 @@ async function drop(page, file) {
   }
 }
 
-/** @param {Page} page */
+/** Fields that are typed into. @param {Page} page */
 function makeFields(page) {
   byId("ask-form").addEventListener("submit", (/** @type {Event} */ event) => {
     event.preventDefault();
@@ -80,6 +82,10 @@ function makeFields(page) {
     if (where !== page.asked.where) page.ask({ ...page.asked, where }, { history: "replace", flow: false });
   };
   byId("where").addEventListener("change", filter);
+}
+
+/** Fields that change how the answer is found or shown. @param {Page} page */
+function makeChoices(page) {
   byId("method").addEventListener("change", () => {
     page.ask({ ...page.asked, method: byId("method").value }, { history: "replace", flow: false });
   });
@@ -98,6 +104,10 @@ function makeFields(page) {
     page.asked = { ...page.asked, colouring: byId("colouring").value };
     redress(page);
   });
+}
+
+/** @param {Page} page */
+function makeButtons(page) {
   byId("ask-again").addEventListener("click", () => page.view.askAgain());
   byId("clear-marks").addEventListener("click", () => page.view.clearMarks());
   byId("skip").addEventListener("click", (/** @type {Event} */ event) => {

@@ -13,7 +13,7 @@ import reference
 from rankfold import RAN, ExactEngine, FaissEngine, InputError
 from rankfold.datasets.synthetic import sheets
 from rankfold.neighbors import approximate, choice, choose_engine
-from rankfold.neighbors.refine import refine
+from rankfold.neighbors.refine import refine, sq_distances_to
 
 N = 4000
 
@@ -222,3 +222,13 @@ def test_engines_can_be_sent_to_other_processes(index):
     copied = copy.deepcopy(engine)
     ids = np.arange(1000)
     np.testing.assert_array_equal(copied.rows(ids, 5).indices, engine.rows(ids, 5).indices)
+
+
+@pytest.mark.parametrize("n_features", [1, 3, 8, 100])
+def test_every_distance_is_measured_by_differences(n_features):
+    points = 1e3 + np.random.default_rng(0).random((50, n_features), dtype=np.float32)
+    points[7] = points[3]
+    row = sq_distances_to(points, points[3])
+    expected = ((points.astype(np.float64) - points[3].astype(np.float64)) ** 2).sum(axis=1)
+    np.testing.assert_allclose(row, expected, rtol=1e-13)
+    assert row[3] == row[7] == 0

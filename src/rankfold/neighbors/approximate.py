@@ -16,7 +16,6 @@ from rankfold.neighbors.index import FEW_QUERIES, Index, threads
 from rankfold.neighbors.indexes import INDEXES
 from rankfold.neighbors.measure import (
     measure_all,
-    measured_row,
     pair_sq_distances,
     positive_shares,
 )
@@ -176,7 +175,9 @@ class FaissEngine:
             yield self._row(vector)
 
     def _row(self, query: FloatArray) -> FloatArray:
-        row = measured_row(self._points, query, BLOCK_BYTES)
+        from rankfold.neighbors.refine import sq_distances_to
+
+        row = sq_distances_to(self._points, query)
         return row if self._mask is None else np.where(self._mask, row, np.inf)
 
     def pairs(self, ids: IntArray) -> FloatArray:

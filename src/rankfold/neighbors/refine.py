@@ -1,4 +1,4 @@
-"""Candidates become lists: measured by differences, sorted, the own point left out.
+"""Distances in compiled code; candidates become lists, sorted, the own point left out.
 
 Imported where it is used: compiling costs time, which small sets do without.
 """
@@ -44,6 +44,31 @@ def refine(
         farthest,
     )
     return Neighbors(indices, sq_distances), farthest
+
+
+def sq_distances_to(points: FloatArray, query: FloatArray) -> FloatArray:
+    """Return the squared distance of every point to one vector, summed as `refine` does.
+
+    Points are read as they are held; a copy in float64 would take most of the time.
+
+    Parameters
+    ----------
+    points : array of float32, shape (n_points, n_features)
+    query : array of float32, shape (n_features,)
+    """
+    row = np.empty(len(points))
+    _measure(points, np.ascontiguousarray(query), row)
+    return row
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc"})
+def _measure(points, query, row):  # type: ignore[no-untyped-def]
+    for i in range(points.shape[0]):
+        total = 0.0
+        for f in range(points.shape[1]):
+            difference = np.float64(points[i, f]) - np.float64(query[f])
+            total += difference * difference
+        row[i] = total
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc"})

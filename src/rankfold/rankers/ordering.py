@@ -43,6 +43,9 @@ def order_points(
     first, last = (query.ids[places] for places in query_points(query))
     length = top - len(first) if include_query else top
     others = np.setdiff1d(live_points(engine), query.ids, assume_unique=True)
+    if 0 < length < len(others):  # few are sorted where few are wanted
+        worst = np.partition(-scores[others], length - 1)[length - 1]
+        others = others[-scores[others] <= worst]
     keys = [others, -scores[others]]
     unreached = scores[others] == 0
     if unreached.any() and np.count_nonzero(scores[others] > 0) < length:

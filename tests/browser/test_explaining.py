@@ -74,6 +74,8 @@ def test_a_result_is_explained(shown, page, moons, far, how):
     assert told["path"] == known["path"]
     chain = card.locator(".chain span").all_inner_texts()
     assert chain == [str(QUERY), *(str(step["end"]) for step in known["path"]["steps"])]
+    moon = moons.payload([far])["moon"][0]
+    expect(shown["why-facts"]).to_have_text(f"moon {moon}")
     if how == "focus":
         expect(shown["live"]).to_contain_text(f"{steps} step")
 

@@ -69,16 +69,27 @@ def test_diversity_changes_the_list(opened, page, moons):
     assert opened.ids("shape") == diverse
 
 
+TITLES = {
+    "euclidean": "Plain distance again",
+    "self_diffusion": "Shape (self-diffusion)",
+    "pagerank": "Shape (personalised PageRank)",
+    "manifold": "Shape (manifold ranking)",
+    "transduction": "Shape (graph transduction)",
+    "lcdp": "Shape (locally constrained diffusion)",
+    "tensor": "Shape (tensor-product diffusion)",
+}
+
+
 def test_every_method_can_be_chosen(opened, moons):
     methods = opened["method"].locator("option").all_inner_texts()
-    assert "ran" in methods
+    assert {*methods} == {"ran", *TITLES}
     for method in methods:
         if method == "ran":
             continue
         with opened.answered():
             opened["method"].select_option(method)
         assert opened.ids("shape") == moons.query(QUERY, top=20, method=method).ids
-        expect(opened.page.locator("#shape-title")).to_have_text(f"Shape ({method})")
+        expect(opened.page.locator("#shape-title")).to_have_text(TITLES[method])
         expect(opened["slider-k"]).to_be_disabled()
         assert f"method={method}" in opened.link
     with opened.answered():

@@ -19,7 +19,9 @@ import { counted, move, nameOf, percent, short } from "./moves.js";
  * @property {string} text
  */
 
-const MOST_LINKS = 14;
+const MOST_LINKS = 14,
+  MOST_FACTS = 8,
+  LONGEST_FACT = 40;
 
 /** @type {Record<string, string>} */
 const WITHOUT_PATH = {
@@ -58,6 +60,7 @@ export function showOwn(id, words) {
  * @param {Reason|null} about.reason
  * @param {string|null} about.failed
  * @param {(id: Id) => string|null} about.picture
+ * @param {Record<string, unknown>} about.payload
  */
 export function showCard({
   id,
@@ -70,6 +73,7 @@ export function showCard({
   reason,
   failed,
   picture,
+  payload,
 }) {
   const byDistance = reason && !filtered ? reason.distance_rank : plain;
   const byShape = reason && !filtered ? reason.score_rank : shape;
@@ -93,6 +97,7 @@ export function showCard({
     {},
     make("h2", {}, image ? make("img", { src: image, alt: "" }) : null, `Why is ${nameOf(id)} here?`),
     make("p", { class: "places", "data-testid": "why-places" }, ...places()),
+    make("p", { class: "facts", "data-testid": "why-facts" }, facts(payload)),
   );
   const right = make("div", { "data-testid": "why-path" });
   if (failed) right.append(make("p", {}, failed));
@@ -122,6 +127,18 @@ function keepClear() {
   if (bottom <= covered.top || top >= covered.bottom) return;
   card.style.bottom = `${dock.getBoundingClientRect().bottom - top + 8}px`;
 }
+
+/** What else is known about the point, on a line or two. @param {Record<string, unknown>} payload */
+export function facts(payload) {
+  return Object.entries(payload)
+    .filter(([, value]) => value !== null && !String(value).startsWith("data:"))
+    .slice(0, MOST_FACTS)
+    .map(([column, value]) => `${column} ${cut(String(value))}`)
+    .join(" · ");
+}
+
+/** @param {string} text */
+const cut = (text) => (text.length > LONGEST_FACT ? `${text.slice(0, LONGEST_FACT - 1)}…` : text);
 
 /** @param {number|undefined} rank @param {number} depth @param {string} how */
 function place(rank, depth, how) {

@@ -29,13 +29,15 @@ export class Looking {
    * @param {import("./maps.js").Maps} maps
    * @param {(ids: Id[], signal: AbortSignal) => Promise<void>} fetchPoints
    * @param {(id: Id) => string|null} picture
+   * @param {(id: Id) => Record<string, unknown>} payload
    * @param {() => boolean} busy whether another answer is on its way
    * @param {(error: unknown) => string} onError says what is wrong
    */
-  constructor(maps, fetchPoints, picture, busy, onError) {
+  constructor(maps, fetchPoints, picture, payload, busy, onError) {
     this.maps = maps;
     this.fetchPoints = fetchPoints;
     this.picture = picture;
+    this.payload = payload;
     this.busy = busy;
     this.onError = onError;
     /** @type {Context|null} */
@@ -151,6 +153,7 @@ export class Looking {
       reason,
       failed,
       picture: this.picture,
+      payload: this.payload(id),
       plain: context.plain.ranks.get(id),
       shape: context.shape.ranks.get(id),
       reached: context.asked.method === "euclidean" || context.shape.scores.get(id) !== 0,

@@ -53,6 +53,7 @@ export class Page {
       this.maps,
       (ids, signal) => this.view.fetchPoints(ids, signal),
       (id) => this.view.picture(id),
+      (id) => this.view.known.get(id)?.payload ?? {},
       () => this.turns.running !== null,
       wrong,
     );
@@ -172,6 +173,7 @@ export class Page {
     showExamples(
       this.asked,
       (id) => this.view.picture(id),
+      (id) => this.view.known.get(id)?.payload ?? {},
       (part) => this.ask(without(this.asked, part), { history: "push", flow: true }),
       this.past.length ? () => this.undo() : null,
     );

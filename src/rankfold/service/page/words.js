@@ -9,6 +9,17 @@ import { counted, sharing, short } from "./moves.js";
 /** @typedef {import("./moves.js").Ranked} Ranked */
 /** @typedef {import("./moves.js").Id} Id */
 
+/** @type {Record<string, string>} */
+const NAMES = {
+  ran: "RAN",
+  self_diffusion: "self-diffusion",
+  pagerank: "personalised PageRank",
+  manifold: "manifold ranking",
+  transduction: "graph transduction",
+  lcdp: "locally constrained diffusion",
+  tensor: "tensor-product diffusion",
+};
+
 /**
  * @param {Info} info
  * @param {number} drawn points of the map, which may be some of all
@@ -20,10 +31,11 @@ export function showLead(info, drawn, method, column) {
   const some = drawn < info.points ? `${drawn.toLocaleString("en-GB")} of ` : "";
   const points = `Both maps show the same ${some}${counted(info.points, "point")}, ${how}. `;
   const [left, right] = info.example
-    ? [" straight-line distance jumps the gap. ", " RAN follows the curve."]
+    ? [" straight-line distance jumps the gap. ", ` ${name(method)} follows the curve.`]
     : [" straight-line distance. ", ` ${name(method)} follows the shape of the data.`];
-  byId("lead").replaceChildren(points, side("Left:", "Above:"), left, side("Right:", "Below:"), right);
-  byId("shape-title").textContent = `Shape (${name(method)})`;
+  const same = method === "euclidean";
+  byId("lead").replaceChildren(points, side("Left:", "Above:"), left, side("Right:", "Below:"), same ? " the same." : right);
+  byId("shape-title").textContent = same ? "Plain distance again" : `Shape (${name(method)})`;
 }
 
 /** Where a map is: beside the other, or on a narrow screen above or below it. */
@@ -31,7 +43,7 @@ const side = (/** @type {string} */ wide, /** @type {string} */ narrow) =>
   make("b", {}, make("span", { class: "wide" }, wide), make("span", { class: "narrow" }, narrow));
 
 /** @param {string} method */
-const name = (method) => (method === "ran" ? "RAN" : method);
+const name = (method) => NAMES[method] ?? method;
 
 /**
  * How many of the first share the value of the query, in a caption.

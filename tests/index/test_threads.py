@@ -254,13 +254,15 @@ def expected_red(number):
         if expected.payload[name]["color"] == "red")  # fmt: skip
 
 
-def ask_while(threads, index, going_on):
+def ask_while(threads, index, going_on, answered=None):
     """Let three threads ask until told otherwise; return the different answers of all."""
 
     def ask(_):
         found = [nearest_red(index)]
         while going_on():
             answer = nearest_red(index)
+            if answered is not None:
+                answered.set()
             if answer != found[-1]:
                 found.append(answer)
         return found
@@ -281,14 +283,17 @@ def check_are_states(answers, most):
 def test_each_answer_is_that_of_one_state(tmp_path):
     """Ids, payload, condition and vectors: also where payload alone has changed."""
     growing.create(tmp_path / "index")
-    expected, changed = growing.first(), threading.Event()
+    expected, changed, answered = growing.first(), threading.Event(), threading.Event()
     with Index.open(tmp_path / "index", write=True) as index, ThreadPoolExecutor(3) as threads:
-        asking = ask_while(threads, index, lambda: not changed.is_set())
+        asking = ask_while(threads, index, lambda: not changed.is_set(), answered)
         try:
             for number in range(60):
                 growing.change(index, expected, number)
                 if number % 7 == 0:
                     index.save()
+                    for _ in range(4):  # so that one thread has begun to ask after the change
+                        answered.clear()
+                        assert answered.wait(60)
         finally:
             changed.set()
         answers = [thread.result() for thread in asking]

@@ -173,7 +173,6 @@ export class Page {
     showExamples(
       this.asked,
       (id) => this.view.picture(id),
-      (id) => this.view.known.get(id)?.payload ?? {},
       (part) => this.ask(without(this.asked, part), { history: "push", flow: true }),
       this.past.length ? () => this.undo() : null,
     );

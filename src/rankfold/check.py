@@ -39,6 +39,14 @@ class StorageError(InputError):
     """What is stored on disk is missing, damaged, foreign or in use; the message says which."""
 
 
+class DatabaseError(StorageError):
+    """A database refuses, lacks something or does not answer; the message says which."""
+
+
+class UnreachableError(DatabaseError):
+    """A database does not answer, or no longer; the same may work later."""
+
+
 class MissingExtraError(ImportError):
     """An optional package is not installed; the message names the extra that brings it."""
 

@@ -179,6 +179,8 @@ class Solution:
     certified : bool
         Whether it is proven that no point outside the answer scores higher than one in it. A
         local solver stops as soon as this holds; until then it goes on to its tolerance.
+    round_trips : int
+        How often a database was asked and answered on the way; 0 where all is in memory.
     """
 
     scores: FloatArray
@@ -187,6 +189,7 @@ class Solution:
     n_iter: int
     converged: bool
     certified: bool = False
+    round_trips: int = 0
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from rankfold.neighbors.approximate import FaissEngine
 from rankfold.neighbors.change import Change
 from rankfold.neighbors.choice import choose_engine
-from rankfold.neighbors.contract import Engine, live_points
+from rankfold.neighbors.contract import DistantEngine, Engine, live_points
 from rankfold.neighbors.dimension import choose_n_neighbors, intrinsic_dimension
 from rankfold.neighbors.exact import METRICS, ExactEngine
 from rankfold.neighbors.living import LivingEngine
 from rankfold.neighbors.measure import mean_sq_distances, plain_sq_distances, positive_shares
+from rankfold.neighbors.rows import Rows
 
 ENGINES: dict[str, type[Engine]] = {"exact": ExactEngine, "faiss": FaissEngine}
 
@@ -17,10 +18,12 @@ __all__ = [
     "ENGINES",
     "METRICS",
     "Change",
+    "DistantEngine",
     "Engine",
     "ExactEngine",
     "FaissEngine",
     "LivingEngine",
+    "Rows",
     "choose_engine",
     "choose_n_neighbors",
     "intrinsic_dimension",

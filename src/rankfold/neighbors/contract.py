@@ -7,6 +7,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
+from rankfold.neighbors.rows import Rows
 from rankfold.types import BoolArray, FloatArray, IntArray, Neighbors, Query
 
 
@@ -54,6 +55,25 @@ class Engine(Protocol):
 
     def pairs(self, ids: IntArray) -> FloatArray:
         """Measure the squared distances of a few points of the database to each other."""
+
+
+@runtime_checkable
+class DistantEngine(Engine, Protocol):
+    """An engine whose lists lie elsewhere: asking for few rows at a time is what is cheap.
+
+    All that a thread asks for between two changes of ``round_trips`` came in one exchange.
+    ``alive`` has to be fetched for all points at once, so whoever needs few does not ask for it.
+    """
+
+    width: int
+    """The length up to which lists are stored."""
+
+    @property
+    def round_trips(self) -> int:
+        """How often this thread has waited for an answer from there."""
+
+    def around(self, slots: IntArray) -> Rows:
+        """Return the rows of some points, and those of all that list them."""
 
 
 def live_points(engine: Engine) -> IntArray:

@@ -1,0 +1,1 @@
+"""Heavy work on a Dask cluster."""

@@ -1,0 +1,1 @@
+"""Indexes that lie in a database: PostgreSQL with pgvector, or Milvus."""

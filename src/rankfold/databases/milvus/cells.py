@@ -55,16 +55,10 @@ class Cells:
             found += self.client.get(self.name, keys, _with_stamps(fields))
         return self._valid(found)
 
-    def between(self, first: int, end: int, fields: list[str]) -> list[Entity]:
-        """Return the valid cells of a range of slots, ascending."""
-        self.round_trips += 1
-        condition = f"cell >= {2 * first} and cell < {2 * end}"
-        return self._valid(self.client.query(self.name, condition, _with_stamps(fields)))
-
     def blocks(self, fields: list[str]) -> Iterator[list[Entity]]:
         """Yield all valid cells, block by block."""
         for start in range(0, self.n_points, BLOCK):
-            yield self.between(start, min(start + BLOCK, self.n_points), fields)
+            yield self.read(np.arange(start, min(start + BLOCK, self.n_points)), fields)
 
     def meeting(self, condition: str, fields: list[str]) -> list[Entity]:
         """Return the valid cells among those that meet a condition which both of a slot meet."""

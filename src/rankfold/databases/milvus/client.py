@@ -12,7 +12,7 @@ import numpy as np
 from rankfold.check import MissingExtraError
 from rankfold.databases.milvus import lite
 from rankfold.databases.milvus.address import Address
-from rankfold.databases.milvus.errors import explained
+from rankfold.databases.milvus.errors import TooLargeError, explained
 from rankfold.types import FloatArray, IntArray
 
 CONNECTING = 5.0
@@ -129,11 +129,18 @@ class Client:
         if not len(keys):
             return []
         listed = keys.tolist() if isinstance(keys, np.ndarray) else list(keys)
-        with self._calling(name):
-            found = self._client.get(
-                name, listed, fields, consistency_level="Strong", timeout=WAITING
-            )
-            return list(found)
+        try:
+            with self._calling(name):
+                return list(
+                    self._client.get(
+                        name, listed, fields, consistency_level="Strong", timeout=WAITING
+                    )
+                )
+        except TooLargeError:
+            half = len(keys) // 2
+            if not half:
+                raise
+            return self.get(name, keys[:half], fields) + self.get(name, keys[half:], fields)
 
     def query(self, name: str, condition: str, fields: list[str]) -> list[Entity]:
         """Return all that meets a condition on numbers."""

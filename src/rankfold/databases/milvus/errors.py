@@ -15,6 +15,10 @@ TOO_LARGE = ("RESOURCE_EXHAUSTED", "larger than max", "too large")
 REFUSED = ("UNAUTHENTICATED", "auth check failure", "PermissionDenied", "permission deny")
 
 
+class TooLargeError(DatabaseError):
+    """A message is larger than Milvus allows."""
+
+
 def moved(place: str) -> MovedError:
     """Return the error for a session whose state is no longer to be had."""
     return MovedError(
@@ -57,7 +61,7 @@ def _in_words(place: str, error: Exception) -> DatabaseError:
             "right, and that nothing between here and there is in the way."
         )
     if any(sign in text for sign in TOO_LARGE):
-        return DatabaseError(
+        return TooLargeError(
             f"{place} refuses a message for its size ({said}): raise the limits of the server "
             "(grpc.serverMaxRecvSize, quotaAndLimits.limits), or ask for less at once."
         )

@@ -27,8 +27,8 @@ class MilvusTable:
     A change is there as a whole or not at all, also when the writer is killed.
 
     One process may write at a time. Milvus Lite sees to that: one process at a time has its file.
-    For a server it is up to the user: two writers at the same time are noticed almost always, and
-    then one of them fails, but Milvus offers nothing to rule it out.
+    For a server it is up to the user, as Milvus has no locks: of two writers at the same time
+    one fails almost always, but what it wrote until then may get into the change of the other.
     """
 
     def __init__(self, address: Address, name: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from time import sleep
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,10 @@ WAITING = 30.0
 """Seconds to wait for an answer, retries of pymilvus among them."""
 
 BUILDING = 24 * 3600.0
-"""Seconds to wait for an index of all vectors."""
+"""Seconds to wait until everything is on disk, or in memory."""
+
+LOOKING = 0.5
+"""Seconds between looks at how far an index has got."""
 
 MOST_KEYS = 10_000
 """Entities that are asked for by key at once."""
@@ -32,6 +36,8 @@ MOST_BYTES = 8 * 2**20
 
 MOST_HITS = 16_384
 """What Milvus answers to one vector at most."""
+
+LOGS = ("pymilvus.decorators", "pymilvus.client.connection_manager")
 
 Entity = dict[str, Any]
 
@@ -52,7 +58,8 @@ class Client:
             import pymilvus
         except ImportError:
             raise MissingExtraError("pymilvus", "milvus") from None
-        logging.getLogger("pymilvus.decorators").addFilter(_is_no_error)
+        for name in LOGS:
+            logging.getLogger(name).addFilter(_is_no_trouble)
         self.place = address.place
         self._file = address.file
         self._lock: AbstractContextManager[Any] = nullcontext()
@@ -122,7 +129,8 @@ class Client:
         """Have everything written to disk and indexed."""
         with self._calling():
             self._client.flush(name, timeout=BUILDING)
-            self._client.load_collection(name, timeout=BUILDING)
+            while self._n_pending(name):
+                sleep(LOOKING)
 
     def get(self, name: str, keys: IntArray | Sequence[str], fields: list[str]) -> list[Entity]:
         """Return what there is under some keys, at most `MOST_KEYS`, in any order."""
@@ -179,6 +187,14 @@ class Client:
             with self._calling(name):
                 self._client.delete(name, list(keys[start : start + MOST_KEYS]), timeout=WAITING)
 
+    def _n_pending(self, name: str) -> int:
+        """Return how many entries indexes still lack."""
+        described = (
+            self._client.describe_index(name, index, timeout=WAITING)
+            for index in self._client.list_indexes(name)
+        )
+        return sum(int(index["pending_index_rows"]) for index in described)
+
     @contextmanager
     def _calling(self, name: str | None = None) -> Iterator[None]:
         with self._lock, explained(self.place):
@@ -188,9 +204,9 @@ class Client:
             yield
 
 
-def _is_no_error(record: logging.LogRecord) -> bool:
+def _is_no_trouble(record: logging.LogRecord) -> bool:
     """Keep errors out of the log: all of them are raised as well."""
-    return record.levelno < logging.ERROR
+    return record.levelno < logging.WARNING
 
 
 def _batches(entities: Iterable[Entity]) -> Iterator[list[Entity]]:

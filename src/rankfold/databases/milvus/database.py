@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from rankfold.check import DatabaseError
 from rankfold.databases.contract import Filling, Table
 from rankfold.databases.milvus.address import Address
 from rankfold.databases.milvus.client import Client
-from rankfold.databases.milvus.filling import MilvusFilling, sweep, taken
+from rankfold.databases.milvus.filling import MilvusFilling, owner, sweep, taken
 from rankfold.databases.milvus.heads import Heads
 from rankfold.databases.milvus.table import MilvusTable
 from rankfold.storage.columns import Column
@@ -31,11 +32,14 @@ class Milvus:
 
     def names(self) -> list[str]:
         """Return the names of all indexes."""
+        if self._is_missing:
+            return []
         with self._connected() as (_, heads):
             return heads.names()
 
     def open(self, name: str) -> Table:
         """Open an index."""
+        self._check_there(name)
         return MilvusTable(self._address, name)
 
     def check_place(self, name: str, *, replace: bool) -> None:
@@ -62,10 +66,24 @@ class Milvus:
 
     def drop(self, name: str) -> None:
         """Delete an index."""
+        self._check_there(name)
         with self._connected() as (_, heads):
             state = heads.read_known(name)
+            heads.mark_filling(state.generation, owner())  # so that it is deleted even after a kill
             heads.forget(name)
             heads.drop(state.generation)
+
+    @property
+    def _is_missing(self) -> bool:
+        """Whether there is no file, which Milvus Lite would make."""
+        return self._address.file is not None and not self._address.file.exists()
+
+    def _check_there(self, name: str) -> None:
+        if self._is_missing:
+            raise DatabaseError(
+                f"there is no index {name!r} in {self.place}, as there is no such file; build one, "
+                "or see that the address is right."
+            )
 
     @contextmanager
     def _connected(self) -> Iterator[tuple[Client, Heads]]:

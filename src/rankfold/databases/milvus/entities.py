@@ -43,8 +43,10 @@ def create_collections(client: Client, state: State, settings: dict[str, Any]) -
     client.create(state.collection("vectors"), [*VECTORS, vector], index)
 
 
-def row_entities(rows: Rows, left_out: Sequence[int] = ()) -> Iterator[Entity]:
-    """Turn rows into entities."""
+def row_entities(rows: Rows, width: int, left_out: Sequence[int] = ()) -> Iterator[Entity]:
+    """Turn rows with lists of a width into entities."""
+    if rows.lists.width != width:
+        raise InputError(f"lists have width {rows.lists.width}, but must have width {width}.")
     skipped = set(left_out)
     for place, slot in enumerate(rows.slots.tolist()):
         if slot not in skipped:

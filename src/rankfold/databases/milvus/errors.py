@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from rankfold.check import DatabaseError, MovedError, StorageError, UnreachableError
+from rankfold.check import DatabaseError, InputError, MovedError, UnreachableError
 
 NOT_FOUND = (4, 100)
 """Codes for a collection that is not there, old and new."""
 
-GONE = ("UNAVAILABLE", "DEADLINE_EXCEEDED", "Fail connecting", "closed channel", "Retry timeout")
+GONE = ("UNAVAILABLE", "DEADLINE_EXCEEDED", "Fail connecting", "Retry timeout")
+CLOSED = ("should create connection first", "closed channel", "Channel closed")
 TOO_LARGE = ("RESOURCE_EXHAUSTED", "larger than max", "too large")
 REFUSED = ("UNAUTHENTICATED", "auth check failure", "PermissionDenied", "permission deny")
 
@@ -27,7 +28,7 @@ def moved(place: str) -> MovedError:
     )
 
 
-def damaged(place: str, reason: str) -> StorageError:
+def damaged(place: str, reason: str) -> DatabaseError:
     """Return the error for collections that contradict themselves."""
     return DatabaseError(
         f"{place} is damaged: {reason}; restore it from a copy, or drop the index and build it "
@@ -43,9 +44,9 @@ def explained(place: str) -> Iterator[None]:
 
     try:
         yield
+    except InputError:
+        raise
     except (MilvusException, grpc.RpcError, grpc.FutureTimeoutError, ValueError) as error:
-        if isinstance(error, StorageError):
-            raise
         raise _in_words(place, error) from error
 
 
@@ -55,6 +56,8 @@ def _in_words(place: str, error: Exception) -> DatabaseError:
     said = said.split("\n")[0][:300]
     if getattr(error, "code", None) in NOT_FOUND:
         return moved(place)
+    if any(sign in text for sign in CLOSED):
+        return DatabaseError(f"{place} was closed here; open it again.")
     if any(sign in text for sign in GONE):
         return UnreachableError(
             f"{place} does not answer ({said}): see that Milvus runs there, that the address is "

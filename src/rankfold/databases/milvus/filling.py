@@ -66,7 +66,7 @@ class MilvusFilling:
         held.vectors.add(points.slots, points.vectors, 0)
         held.records.fill(record_entities(points, self._columns))
         if rows is not None:
-            held.rows.fill(row_entities(rows))
+            held.rows.fill(row_entities(rows, self._settled.settings["stored_width"]))
         numbers = [self._state.largest, *(i for i in points.ids if type(i) is int)]
         self._state = replace(
             self._state,
@@ -78,7 +78,7 @@ class MilvusFilling:
     def write_rows(self, rows: Rows) -> None:
         """Write rows of points that are there."""
         self._show_life()
-        self._held().rows.fill(row_entities(rows))
+        self._held().rows.fill(row_entities(rows, self._settled.settings["stored_width"]))
 
     @contextmanager
     def session(self) -> Iterator[Session]:
@@ -98,7 +98,7 @@ class MilvusFilling:
         version = 1
         if before is not None:
             version = before.version + 1  # so that whoever has it open sees that all is different
-            self._heads.mark_filling(before.generation, _owner())
+            self._heads.mark_filling(before.generation, owner())
         self._state = replace(self._state, first=version, version=version, n_parts=n_parts)
         self._heads.write(self._name, self._state)
         self.finished = True
@@ -116,17 +116,17 @@ class MilvusFilling:
     def _show_life(self) -> None:
         if time() - self._shown > SIGN:
             self._shown = time()
-            self._heads.mark_filling(self._state.generation, _owner())
+            self._heads.mark_filling(self._state.generation, owner())
 
 
 def sweep(client: Client, heads: Heads, *, alone: bool) -> None:
     """Delete what dead fillings left; ``alone`` if no other process can be at work."""
     fillings = heads.fillings()
     used = {state.generation for name in heads.names() if (state := heads.read(name))}
-    for generation, owner in fillings.items():
+    for generation, other in fillings.items():
         if generation in used:
             heads.end_filling(generation)
-        elif (alone and owner["process"] != _process()) or time() - owner["seen"] > ABANDONED:
+        elif (alone and other["process"] != _process()) or time() - other["seen"] > ABANDONED:
             heads.drop(generation)
 
 
@@ -138,7 +138,8 @@ def taken(name: str, place: str) -> DatabaseError:
     )
 
 
-def _owner() -> dict[str, Any]:
+def owner() -> dict[str, Any]:
+    """Return who this process is, and that it is alive."""
     return {"process": _process(), "seen": time()}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from time import monotonic
@@ -14,7 +15,7 @@ from rankfold.databases.contract import Head
 from rankfold.databases.milvus.cells import Cells
 from rankfold.databases.milvus.client import MOST_HITS, MOST_KEYS, Client, Entity
 from rankfold.databases.milvus.conditions import meeting
-from rankfold.databases.milvus.errors import moved
+from rankfold.databases.milvus.errors import damaged, moved
 from rankfold.databases.milvus.heads import State
 from rankfold.databases.milvus.held import Held
 from rankfold.databases.milvus.measuring import entered, nearest_of
@@ -59,7 +60,7 @@ class MilvusSession:
         """Return the rows of points; with ``around`` also those of all that list them."""
         asked = np.unique(np.asarray(slots, dtype=np.int64))
         cells = self._read(self._held.rows, asked, ["lists", "sources"])
-        rows = unpack_rows(cells, self.head.settings)
+        rows = self._unpacked(cells)
         if not around:
             return rows
         others = np.setdiff1d(rows.sources, rows.slots)
@@ -67,7 +68,7 @@ class MilvusSession:
             return rows
         cells += self._read(self._held.rows, others, ["lists", "sources"])
         cells.sort(key=lambda cell: int(cell["slot"]))
-        return unpack_rows(cells, self.head.settings)
+        return self._unpacked(cells)
 
     def search(
         self, vectors: FloatArray, k: int, where: str | None = None
@@ -184,6 +185,12 @@ class MilvusSession:
             largest = max(numbers, default=None)
             self._state = replace(self._state, largest=largest, largest_known=True)
         return self._state.largest
+
+    def _unpacked(self, cells: Sequence[Entity]) -> Rows:
+        try:
+            return unpack_rows(cells, self.head.settings)
+        except (ValueError, zlib.error) as error:
+            raise damaged(self._client.place, f"a list cannot be read ({error})") from None
 
     def _in_order(self, slots: IntArray, fields: list[str]) -> list[Entity]:
         asked = np.asarray(slots, dtype=np.int64)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Lock
@@ -15,7 +14,7 @@ from rankfold.databases.milvus.heads import Heads, Settled, State
 from rankfold.databases.milvus.session import MilvusSession
 from rankfold.databases.milvus.writing import MilvusWriting
 
-_writers: defaultdict[tuple[str, str], Lock] = defaultdict(Lock)
+_writers: dict[tuple[str, str], Lock] = {}
 """Who writes in this process; Milvus has no locks, and none across processes is to be had."""
 
 
@@ -54,7 +53,7 @@ class MilvusTable:
     @contextmanager
     def writing(self) -> Iterator[Writing]:
         """Begin a session that may change the table, once nobody else in this process does."""
-        with _writers[self._client.place, self._name]:
+        with _writers.setdefault((self._client.place, self._name), Lock()):
             state = self._state()
             head = self._settled_of(state).head(state)
             session = MilvusWriting(self._client, self._name, state, head)

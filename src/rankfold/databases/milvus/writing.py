@@ -60,7 +60,8 @@ class MilvusWriting(MilvusSession):
         state, version = self._state, self._state.version + 1
         removed = np.unique(np.asarray(change.removed, dtype=np.int64))
         leaving = self._in_order(removed, RECORD)
-        rows = list(row_entities(change.rows, removed.tolist()))
+        width = self.head.settings["stored_width"]
+        rows = list(row_entities(change.rows, width, removed.tolist()))
         records = list(record_entities(change.added, change.columns))
         token = self._announce()
         self._held.vectors.add(change.added.slots, change.added.vectors, version)

@@ -5,15 +5,17 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from databases.milvus_files import collections, milvus_address, same_points
-from databases.tables import COLUMNS, fill, same_rows
+from databases.tables import COLUMNS, fill, points, same_rows
 from databases.writing_milvus import NAME, the_change
 
 from rankfold.databases.milvus import Milvus
 
 TESTS = Path(__file__).parents[1]
 KILLED, ENDED = "-9", "0"
+MOST_WRITES = 14
 
 
 def killed_at_each_write(folders, action):
@@ -38,7 +40,7 @@ def killed_at_each_write(folders, action):
 def filled(tmp_path):
     """Return folders with copies of an index, its points and its rows."""
     given, true = fill(Milvus(milvus_address(tmp_path)), NAME)
-    folders = [tmp_path / str(number) for number in range(7)]
+    folders = [tmp_path / str(number) for number in range(MOST_WRITES)]
     for folder in folders:
         shutil.copytree(tmp_path / "test.db", folder / "test.db")
     return folders, given, true
@@ -46,10 +48,10 @@ def filled(tmp_path):
 
 def test_a_change_is_whole_or_not_there(filled):
     folders, given, _ = filled
-    ended = killed_at_each_write(folders, "commit")
+    ended = killed_at_each_write(folders[:7], "commit")
     assert ended == [False] * 6 + [True]  # the sixth write is the one that counts
     made, after = the_change(given)
-    for folder, is_made in zip(folders, ended, strict=True):
+    for folder, is_made in zip(folders, ended, strict=False):
         table = Milvus(milvus_address(folder)).open(NAME)
         with table.reading() as session:
             assert session.head.version == 1 + is_made
@@ -91,3 +93,22 @@ def test_what_a_filling_left_is_taken_away_by_the_next(filled):
         assert database.names() == [NAME, "other"]
         assert len(collections(folder)) == 1 + 3 + 3
         assert len(set(left) & set(collections(folder))) == 1 + 3
+
+
+def test_an_index_is_replaced_as_a_whole_or_not(filled):
+    folders, _, _ = filled
+    ended = killed_at_each_write(folders, "replace")
+    assert ended == sorted(ended)
+    assert ended[-1]
+    outcomes = []
+    for folder in folders:
+        database = Milvus(milvus_address(folder))
+        table = database.open(NAME)
+        with table.reading() as session:
+            outcomes.append(session.head[:3])
+            same_points(session, points(np.arange(session.head.n_points)))
+        table.close()
+        fill(database, "other")
+        assert len(collections(folder)) == 1 + 3 + 3
+    assert set(outcomes) == {(1, 20, 20), (2, 12, 12)}
+    assert outcomes == sorted(outcomes)

@@ -6,7 +6,7 @@ import sys
 from functools import partial
 
 import numpy as np
-from databases.tables import COLUMNS, change, points, settings
+from databases.tables import COLUMNS, change, fill, points, settings
 
 from rankfold.databases.milvus import Milvus
 from rankfold.databases.milvus.client import Client
@@ -41,6 +41,10 @@ def work(address, action, number):
         with database.create("other", settings(), COLUMNS, replace=False) as filling:
             filling.add(points(np.arange(20)), None)
             filling.finish()
+        return
+    if action == "replace":
+        die_before(number)
+        fill(database, NAME, n=12, replace=True)
         return
     table = database.open(NAME)
     with table.writing() as writing:

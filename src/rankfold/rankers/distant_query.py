@@ -10,7 +10,7 @@ from rankfold.check import InputError
 from rankfold.neighbors import DistantEngine
 from rankfold.rankers.distant_part import PartSystem, Stand
 from rankfold.rankers.distant_rows import FetchedRows
-from rankfold.solvers import Start
+from rankfold.solvers import DIRECT_LIMIT, Start
 from rankfold.types import FloatArray, IntArray
 
 MOST_ROWS = 200_000
@@ -66,8 +66,10 @@ def reach(
 
     Every exchange fetches the border points with the largest estimates, and all that list them:
     their rows are complete then. The part at most doubles with each, so that all of them together
-    cost about as much as the last.
+    cost about as much as the last. As in memory, up to `DIRECT_LIMIT` points all values are found
+    to ``tol`` in any case.
     """
+    is_small = engine.n_alive <= DIRECT_LIMIT
     asked = np.union1d(start.clamped, start.pulled).astype(np.int64)
     fetched = FetchedRows(n_neighbors)
     fetched.add(engine.around(asked), asked)
@@ -83,10 +85,12 @@ def reach(
             level *= 0.5 * _tolerated(stand, enough) / stand.inside
             stand = system.solve(level)
             n_steps += stand.n_steps
-        best = None if top is None else system.certain_top(stand, top)
+        finished = stand.bound <= enough
+        best = None
+        if top is not None and (finished or not is_small):
+            best = system.certain_top(stand, top)
         if best is not None:
             return Reach(part.points, best.values, stand.bound, best.bound, n_steps, True)
-        finished = stand.bound <= enough
         room = (MOST_ROWS - len(fetched)) * len(asked) // len(fetched)
         places = _growing(stand, max(MANY_AT_ONCE, len(part.points)), enough)[: max(1, room)]
         growing = np.setdiff1d(part.border[places], asked)

@@ -1,0 +1,25 @@
+"""Every database that can run here; the tests of the contract ask all of them."""
+
+from uuid import uuid4
+
+import pytest
+from databases.memory import MemoryDatabase
+
+DATABASES = {
+    "memory": lambda request: MemoryDatabase(),
+}
+
+
+@pytest.fixture(params=DATABASES)
+def database(request):
+    """Return a database that can hold tables."""
+    return DATABASES[request.param](request)
+
+
+@pytest.fixture
+def name(database):
+    """Return a name that no table has, and leave none of that name behind."""
+    chosen = f"test {uuid4()}"
+    yield chosen
+    if chosen in database.names():
+        database.drop(chosen)

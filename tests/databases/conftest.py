@@ -4,9 +4,13 @@ from uuid import uuid4
 
 import pytest
 from databases.memory import MemoryDatabase
+from databases.servers import postgresql_address
+
+from rankfold.databases.postgresql import PostgreSQL
 
 DATABASES = {
     "memory": lambda request: MemoryDatabase(),
+    "postgresql": lambda request: PostgreSQL(postgresql_address()),
 }
 
 

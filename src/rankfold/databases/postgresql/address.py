@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import isfinite
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode
@@ -31,7 +31,7 @@ class Address:
     ('postgresql://me@host/db', 5.0)
     """
 
-    parameters: dict[str, Any]
+    parameters: dict[str, Any] = field(repr=False)  # the password is among them
     timeout: float
 
     @classmethod

@@ -48,8 +48,8 @@ def packed_numbers(values: FloatArray) -> list[bytes]:
 
 def packed_vectors(vectors: FloatArray) -> list[bytes]:
     """Pack vectors as pgvector writes them: the number of features, zero, the features."""
-    n_features = np.full((len(vectors), 1), vectors.shape[1], dtype=">i2")
-    heads = np.hstack([n_features, np.zeros_like(n_features)])
+    heads = np.zeros((len(vectors), 2), dtype=">i2")
+    heads[:, 0] = vectors.shape[1]
     return _cut(_joined(heads, vectors.astype(">f4")))
 
 

@@ -53,8 +53,9 @@ class PostgreSQLServer:
     def address(self, database="postgres", user="rankfold", password=None, **options):
         """Return the address of a database there."""
         secret = "" if password is None else f":{password}"
-        more = "".join(f"&{name}={value}" for name, value in options.items())
-        return f"postgresql://{user}{secret}@/{database}?host={self.folder}{more}"
+        options = {"host": self.folder, **options}
+        more = "&".join(f"{name}={value}" for name, value in options.items())
+        return f"postgresql://{user}{secret}@/{database}?{more}"
 
     def start(self):
         with (self.folder / "log").open("a") as log:

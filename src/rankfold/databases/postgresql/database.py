@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import psycopg
@@ -149,13 +149,12 @@ def _names(connection: Connection) -> list[str]:
 
 def _sweep(connection: Connection) -> None:
     """Drop tables that were replaced or deleted, except those that someone is reading just now."""
-    for (number,) in connection.execute(LEFT_OVER.encode()).fetchall():
-        drop = f"DROP TABLE IF EXISTS {names_of(number)}"
-        try:
-            answers(
-                connection, f"BEGIN; SET LOCAL lock_timeout = '{SWEEP_PATIENCE}'; {drop}; COMMIT"
-            )
-        except (psycopg.errors.LockNotAvailable, psycopg.errors.InsufficientPrivilege):
-            continue
-        finally:
-            end(connection)
+    with suppress(psycopg.OperationalError, psycopg.errors.InsufficientPrivilege):
+        for (number,) in connection.execute(LEFT_OVER.encode()).fetchall():
+            patience = f"SET LOCAL lock_timeout = '{SWEEP_PATIENCE}'"
+            try:
+                answers(connection, f"BEGIN; {patience}; DROP TABLE {names_of(number)}; COMMIT")
+            except (psycopg.errors.LockNotAvailable, psycopg.errors.UndefinedTable):
+                continue  # it is in use, or someone else was faster
+            finally:
+                end(connection)

@@ -15,13 +15,16 @@ import psycopg
 
 SETTINGS = """
 listen_addresses = ''
+max_connections = 60
+max_wal_size = 2GB
+"""
+FLEETING = """
 fsync = off
 full_page_writes = off
 synchronous_commit = off
-max_connections = 60
-shared_buffers = 64MB
-max_wal_size = 2GB
 """
+"""What lets a server forget, but only if the machine goes down."""
+
 ACCESS = """
 local all guarded scram-sha-256
 local all all trust
@@ -33,10 +36,11 @@ PATIENCE = 30.0
 class PostgreSQLServer:
     """A server of its own in a new folder, which it leaves together with the process.
 
-    It listens on a socket in that folder, so that any number of servers get along.
+    It listens on a socket in that folder, so that any number of servers get along. Where it is to
+    be ``durable``, it waits for the disk as servers do.
     """
 
-    def __init__(self):
+    def __init__(self, durable=False):
         # initdb and postgres refuse to run as root
         self._as = {"user": UNPRIVILEGED} if os.name == "posix" and os.getuid() == 0 else {}
         self.folder = Path(tempfile.mkdtemp(prefix="rankfold-postgresql-"))
@@ -46,7 +50,8 @@ class PostgreSQLServer:
             shutil.chown(self.folder, **self._as)
         self._run("initdb", "--no-sync", "--auth=trust", "--username=rankfold", "--encoding=UTF8",
                   "--locale=C", "-D", str(self._data))  # fmt: skip
-        self._append("postgresql.conf", f"{SETTINGS}unix_socket_directories = '{self.folder}'\n")
+        self._append("postgresql.conf", SETTINGS if durable else SETTINGS + FLEETING)
+        self.configure(f"unix_socket_directories = '{self.folder}'")
         (self._data / "pg_hba.conf").write_text(ACCESS)
         self.start()
 

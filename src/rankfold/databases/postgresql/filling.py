@@ -25,6 +25,7 @@ from rankfold.databases.postgresql.schema import (
     creation,
     hnsw_indexed,
     ids_indexed,
+    names_of,
 )
 from rankfold.databases.postgresql.writing import as_json
 from rankfold.neighbors import Rows
@@ -96,7 +97,7 @@ class PostgreSQLFilling:
         with explained(self._address):
             self._make_searchable()
             self._index_ids()
-            answers(self._connection, f"ANALYZE rankfold_{self._number}_points")
+            answers(self._connection, f"ANALYZE {names_of(self._number)}")
             values = {
                 "name": self._name, "number": self._number, "replace": self._replace,
                 "n_points": self._n_points, "n_alive": self._n_alive,

@@ -28,6 +28,7 @@ synchronous_commit = off
 ACCESS = """
 local all guarded scram-sha-256
 local all all trust
+local replication all trust
 """
 UNPRIVILEGED = "nobody"
 PATIENCE = 30.0
@@ -37,10 +38,10 @@ class PostgreSQLServer:
     """A server of its own in a new folder, which it leaves together with the process.
 
     It listens on a socket in that folder, so that any number of servers get along. Where it is to
-    be ``durable``, it waits for the disk as servers do.
+    be ``durable``, it waits for the disk as servers do. With a ``primary`` it is its standby.
     """
 
-    def __init__(self, durable=False):
+    def __init__(self, durable=False, primary=None):
         # initdb and postgres refuse to run as root
         self._as = {"user": UNPRIVILEGED} if os.name == "posix" and os.getuid() == 0 else {}
         self.folder = Path(tempfile.mkdtemp(prefix="rankfold-postgresql-"))
@@ -48,11 +49,15 @@ class PostgreSQLServer:
         atexit.register(self.remove)
         if self._as:
             shutil.chown(self.folder, **self._as)
-        self._run("initdb", "--no-sync", "--auth=trust", "--username=rankfold", "--encoding=UTF8",
-                  "--locale=C", "-D", str(self._data))  # fmt: skip
-        self._append("postgresql.conf", SETTINGS if durable else SETTINGS + FLEETING)
+        if primary is None:
+            self._run("initdb", "--no-sync", "--auth=trust", "--username=rankfold", "-E", "UTF8",
+                      "--locale=C", "-D", str(self._data))  # fmt: skip
+            self._append("postgresql.conf", SETTINGS if durable else SETTINGS + FLEETING)
+            (self._data / "pg_hba.conf").write_text(ACCESS)
+        else:
+            self._run("pg_basebackup", "--no-sync", "-R", "-c", "fast", "-h", str(primary.folder),
+                      "-U", "rankfold", "-D", str(self._data))  # fmt: skip
         self.configure(f"unix_socket_directories = '{self.folder}'")
-        (self._data / "pg_hba.conf").write_text(ACCESS)
         self.start()
 
     def address(self, database="postgres", user="rankfold", password=None, **options):

@@ -172,7 +172,7 @@ def test_vectors_of_any_length(database, n_features):
 
 
 def test_names_are_data(database):
-    name = 'a\'; DROP TABLE rankfold_tables; -- "%s" ü {number}'
+    name = "a'; DROP TABLE rankfold_tables; -- %s ü {number} \\' \\"
     _, true = fill(database, name)
     assert name in database.names()
     table = database.open(name)

@@ -3,6 +3,7 @@
 import importlib
 import signal
 import sys
+import time
 from threading import Event, Thread
 from uuid import uuid4
 
@@ -275,15 +276,59 @@ def test_a_writer_who_waits_too_long(filled):
         assert writing.head.version == version
 
 
-def test_a_server_that_may_only_be_read(server, fresh, filled):
-    open_table, _, true = filled
-    options = "-cdefault_transaction_read_only%3Don"
-    table = open_table(options=options)
+def test_a_standby_is_read_and_says_where_to_write():
+    primary = PostgreSQLServer()
+    given, true = fill(PostgreSQL(primary.address()), "digits")
+    standby = PostgreSQLServer(primary=primary)
+    table, source = (PostgreSQL(s.address()).open("digits") for s in (standby, primary))
     same_rows(read(table), true)
     with pytest.raises(DatabaseError, match="address of the primary"), table.writing():
         pytest.fail("a standby lets write")
     with pytest.raises(DatabaseError, match="address of the primary"):
-        fill(PostgreSQL(server.address(fresh, options=options)), "letters")
+        fill(PostgreSQL(standby.address()), "digits", replace=True)
+    with source.writing() as writing:
+        version = writing.commit(change(given, [3], no_points())[0])
+    wait_until(lambda: heads(table) == (version, 20, 19))
+    for part in (table, source):
+        part.close()
+    standby.remove()
+    primary.remove()
+
+
+def heads(table):
+    with table.reading() as session:
+        return session.head[:3]
+
+
+def wait_until(holds):
+    end = time.monotonic() + 30
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def test_ids_that_are_too_long(server, fresh):
+    database = PostgreSQL(server.address(fresh))
+    rng = np.random.default_rng(0)
+    longest = ["".join(map(chr, rng.integers(0x10000, 0x1F000, n))) for n in (650, 651, 3, 4)]
+    with database.create("digits", settings(), COLUMNS, replace=False) as filling:
+        with pytest.raises(InputError, match=r"2604 bytes.*up to 2600"):
+            filling.add(points(np.arange(4))._replace(ids=longest), None)
+        filling.add(points(np.arange(4))._replace(ids=[longest[0], *"abc"]), None)
+        filling.finish()
+    table = database.open("digits")
+    with table.reading() as session:
+        assert session.find(longest).tolist() == [0, -1, -1, -1]
+    table.close()
+    with pytest.raises(InputError, match="was closed"):
+        read(table)
+
+
+def test_a_fill_whose_last_answer_is_lost_is_found_to_be_done(server, fresh):
+    PostgreSQL(server.address(fresh)).check_place("digits", replace=False)
+    with cut_after(server, b"COMMIT\0") as folder:
+        fill(PostgreSQL(server.address(fresh, host=folder)), "digits")
+    assert PostgreSQL(server.address(fresh)).names() == ["digits"]
 
 
 def test_an_index_that_someone_deletes(server, fresh, filled):

@@ -67,6 +67,9 @@ class Address:
         parameters = {
             "connect_timeout": CONNECT_TIMEOUT,
             "fallback_application_name": "rankfold",
+            "keepalives_idle": "10",  # a server that vanished is missed after half a minute
+            "keepalives_interval": "5",
+            "keepalives_count": "4",
             "tcp_user_timeout": str(int(1000 * self.timeout)),
             **self.parameters,
             "client_encoding": "utf8",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -23,6 +24,9 @@ from rankfold.neighbors import Rows
 from rankfold.storage.columns import Column
 from rankfold.types import FloatArray, Neighbors
 
+LONGEST_ID = 2600
+"""Bytes; what is longer may not fit into an index of PostgreSQL."""
+
 PIECE = 2**18
 """Bytes handed over together."""
 
@@ -41,6 +45,7 @@ def copy_points(
             f"vectors have shape {vectors.shape}, but must have shape "
             f"({len(points.slots)}, {n_features}), like those of the index."
         )
+    _check_lengths(points.ids)
     packed_columns = [
         packed_integers(points.slots),
         packed((i if isinstance(i, str) else None for i in points.ids), "text"),
@@ -71,6 +76,15 @@ def _copy(connection: Connection, target: str, columns: Sequence[Iterable[bytes]
     with connection.cursor().copy(f"COPY {target} FROM STDIN (FORMAT binary)".encode()) as copy:
         for start in range(0, len(data), PIECE):
             copy.write(data[start : start + PIECE])
+
+
+def _check_lengths(ids: Sequence[Any]) -> None:
+    for i in ids:
+        if isinstance(i, str) and len(i) > LONGEST_ID // 4 and len(i.encode()) > LONGEST_ID:
+            raise InputError(
+                f"the id {i[:20]!r}... has {len(i.encode())} bytes, but PostgreSQL finds ids of up "
+                f"to {LONGEST_ID} bytes; give shorter ones, and keep long texts as payload."
+            )
 
 
 def _packed_places(places: FloatArray | None, n_points: int) -> list[list[bytes]]:

@@ -74,11 +74,11 @@ class PostgreSQL:
         """Begin to make a table; without `finish` in the block nothing is left of it."""
         check_settings(name, settings)
         self.check_place(name, replace=replace)
-        with self._connected() as connection:
+        with self._connections() as connections, connections.borrowed() as connection:
             _sweep(connection)
             try:
                 yield PostgreSQLFilling(
-                    connection, self._address, name, settings, columns, replace=replace
+                    connections, connection, name, settings, columns, replace=replace
                 )
             finally:
                 end(connection)
@@ -95,13 +95,18 @@ class PostgreSQL:
             _sweep(connection)
 
     @contextmanager
-    def _connected(self) -> Iterator[Connection]:
+    def _connections(self) -> Iterator[Connections]:
         connections = Connections(self._address)
         try:
-            with explained(self._address), connections.borrowed() as connection:
-                yield connection
+            yield connections
         finally:
             connections.close()
+
+    @contextmanager
+    def _connected(self) -> Iterator[Connection]:
+        connected = self._connections()
+        with connected as all_, all_.borrowed() as connection, explained(self._address):
+            yield connection
 
     def _set_up(self, connection: Connection) -> None:
         """Make what all indexes need, where it is not there yet."""
@@ -149,7 +154,7 @@ def _names(connection: Connection) -> list[str]:
 
 def _sweep(connection: Connection) -> None:
     """Drop tables that were replaced or deleted, except those that someone is reading just now."""
-    with suppress(psycopg.OperationalError, psycopg.errors.InsufficientPrivilege):
+    with suppress(psycopg.Error):  # whoever comes next tries again
         for (number,) in connection.execute(LEFT_OVER.encode()).fetchall():
             patience = f"SET LOCAL lock_timeout = '{SWEEP_PATIENCE}'"
             try:

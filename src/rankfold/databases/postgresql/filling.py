@@ -15,7 +15,8 @@ import psycopg
 from rankfold.check import DatabaseError, InputError
 from rankfold.databases.contract import Head, NewPoints
 from rankfold.databases.postgresql.address import Address
-from rankfold.databases.postgresql.connecting import Connection, answers
+from rankfold.databases.postgresql.committing import commit
+from rankfold.databases.postgresql.connecting import Connection, Connections, answers
 from rankfold.databases.postgresql.copying import copy_points, copy_rows
 from rankfold.databases.postgresql.faults import explained
 from rankfold.databases.postgresql.reading import PostgreSQLSession
@@ -46,7 +47,8 @@ VALUES (%(name)s, %(number)s, 1, %(n_points)s, %(n_alive)s, %(columns)s, %(setti
 ON CONFLICT (name) DO UPDATE SET
     number = excluded.number, version = there.version + 1, n_points = excluded.n_points,
     n_alive = excluded.n_alive, columns = excluded.columns, settings = excluded.settings
-WHERE there.number IS NULL OR %(replace)s RETURNING version
+WHERE there.number IS NULL OR %(replace)s
+RETURNING pg_current_xact_id()::text
 """
 
 
@@ -54,10 +56,11 @@ class PostgreSQLFilling:
     """Fills new tables, and gives them a name at the end."""
 
     def __init__(
-        self, connection: Connection, address: Address, name: str, settings: dict[str, Any],
-        columns: tuple[Column, ...], *, replace: bool,
+        self, connections: Connections, connection: Connection, name: str,
+        settings: dict[str, Any], columns: tuple[Column, ...], *, replace: bool,
     ) -> None:  # fmt: skip
-        self._connection, self._address = connection, address
+        self._connection, self._connections = connection, connections
+        self._address = address = connections.address
         self._name, self._replace = name, replace
         self._settings, self._columns = settings, columns
         self._n_points = self._n_alive = 0
@@ -103,9 +106,10 @@ class PostgreSQLFilling:
                 "n_points": self._n_points, "n_alive": self._n_alive,
                 "columns": as_json(self._columns), "settings": json.dumps(self._settings),
             }  # fmt: skip
-            if not self._connection.execute(APPEAR.encode(), values).fetchall():
-                raise taken(self._address, self._name)
-            self._connection.execute("COMMIT")
+            made = self._connection.execute(APPEAR.encode(), values).fetchall()
+        if not made:
+            raise taken(self._address, self._name)
+        commit(self._connection, self._connections, made[0][0])
 
     def _index_ids(self) -> None:
         try:

@@ -34,8 +34,8 @@ MOST_INDEXED = 2000
 MOST_FEATURES = 16_000
 """Features that a vector of pgvector may have."""
 
-LINKS, BREADTH = 16, 128
-"""Neighbours of each point in the HNSW index, and candidates looked at to find them."""
+LINKS, BREADTH = 16, 64
+"""Neighbours of each point in the HNSW index, and candidates looked at: as pgvector suggests."""
 
 BYTES_OF_LINKS = 400
 MOST_MEMORY = 1024

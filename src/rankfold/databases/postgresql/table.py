@@ -122,7 +122,7 @@ class PostgreSQLTable:
         sql = READING.format(
             settings=self._settings(1),
             tables=names_of(known.number),
-            head=self._head_of(known.number),
+            head=self._head_of(known.number, connection),
             number=known.number,
             version=known.version,
         )
@@ -139,7 +139,9 @@ class PostgreSQLTable:
         known = self._known
         timeout = int(1000 * self._connections.address.timeout)
         sql = WRITING.format(
-            settings=self._settings(2), timeout=timeout, head=self._head_of(known.number)
+            settings=self._settings(2),
+            timeout=timeout,
+            head=self._head_of(known.number, connection),
         )
         (found,) = answers(connection, sql)
         head = self._head(found, known)
@@ -155,8 +157,8 @@ class PostgreSQLTable:
             settings += ITERATIVE
         return settings
 
-    def _head_of(self, number: int) -> str:
-        return HEAD.format(number=number, name=Literal(self._name).as_string())
+    def _head_of(self, number: int, connection: Connection) -> str:
+        return HEAD.format(number=number, name=Literal(self._name).as_string(connection))
 
     def _head(self, found: list[tuple[Any, ...]], known: Known) -> Head:
         """Return the head, where it is that of the tables that are known."""
@@ -171,7 +173,7 @@ class PostgreSQLTable:
     def _follow(self, connection: Connection) -> None:
         """Learn the tables that this index has now."""
         with explained(self._connections.address):
-            (found,) = answers(connection, self._head_of(-1))
+            (found,) = answers(connection, self._head_of(-1, connection))
         if not found:
             raise self._gone()
         number, version, *_, settings = found[0]

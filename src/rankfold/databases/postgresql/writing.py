@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import psycopg
 
-from rankfold.check import DatabaseError, UnreachableError
 from rankfold.databases.contract import TableChange
 from rankfold.databases.postgresql.arguments import Integers
+from rankfold.databases.postgresql.committing import commit
 from rankfold.databases.postgresql.connecting import Connections
 from rankfold.databases.postgresql.copying import copy_points, copy_rows
 from rankfold.databases.postgresql.faults import explained
@@ -20,9 +18,6 @@ from rankfold.databases.postgresql.reading import PostgreSQLSession
 from rankfold.databases.postgresql.schema import CHANGES_KEPT, TYPES, widening
 from rankfold.storage.columns import EXACT, Column, too_large
 from rankfold.types import IntArray
-
-PAUSES = (0.1, 0.4, 1.6)
-"""Seconds between questions for the fate of a change whose connection was lost."""
 
 NEW_HEAD = """
 UPDATE rankfold_tables SET version = version + %s, n_points = %s, n_alive = %s, columns = %s
@@ -54,7 +49,7 @@ class PostgreSQLWriting(PostgreSQLSession):
             n_alive = self.head.n_alive + len(added.slots) - len(change.removed)
             version, transaction = self._write_head(1, n_points, n_alive, change.columns)
             self._note(version, changed)
-        self._finish(transaction)
+        commit(self._connection, self.connections, transaction)
         return version
 
     def change_payload(
@@ -67,7 +62,7 @@ class PostgreSQLWriting(PostgreSQLSession):
             self._widen(columns)
             self._update([column for column in columns if column.name in payload], slots, payload)
             _, transaction = self._write_head(0, head.n_points, head.n_alive, columns)
-        self._finish(transaction)
+        commit(self._connection, self.connections, transaction)
 
     def _widen(self, columns: tuple[Column, ...]) -> None:
         for old, new in zip(self.head.columns, columns, strict=True):
@@ -116,34 +111,6 @@ class PostgreSQLWriting(PostgreSQLSession):
         self._connection.execute(insert.encode(), [version, Integers(slots)])
         forget = f"DELETE FROM {table} WHERE version <= %s"  # noqa: S608
         self._connection.execute(forget.encode(), [version - CHANGES_KEPT])
-
-    def _finish(self, transaction: str) -> None:
-        """Commit; where the answer is lost, ask another connection what became of it."""
-        try:
-            self._connection.execute("COMMIT")
-        except psycopg.OperationalError as error:
-            if not self._was_made(transaction):
-                raise UnreachableError(
-                    f"the connection to {self._address.place} was lost before the change was made; "
-                    "nothing was changed, try again."
-                ) from error
-
-    def _was_made(self, transaction: str) -> bool:
-        place = self._address.place
-        for pause in PAUSES:
-            time.sleep(pause)
-            try:
-                with self.connections.borrowed(fresh=True) as other:
-                    sql = "SELECT pg_xact_status(%s::xid8)"
-                    ((status,),) = other.execute(sql, [transaction]).fetchall()
-            except (psycopg.Error, UnreachableError):
-                continue
-            if status != "in progress":
-                return bool(status == "committed")
-        raise DatabaseError(
-            f"the connection to {place} was lost while a change was being made, and it is unknown "
-            "whether it was: compare the number of points, or the version, before trying again."
-        )
 
 
 def as_json(columns: Sequence[Column]) -> str:

@@ -6,7 +6,7 @@ from databases.servers import postgresql, postgresql_address
 from databases.tables import COLUMNS, change, fill, no_points, points, rows, same_rows, settings
 
 from rankfold.databases.contract import NewPoints
-from rankfold.databases.postgresql import PostgreSQL, reading, schema
+from rankfold.databases.postgresql import PostgreSQL, portions, reading, schema
 from rankfold.storage.columns import Column
 
 EVERYBODY = np.arange(20)
@@ -136,7 +136,7 @@ def test_many_slots_and_vectors_are_cut_into_several_exchanges(table, monkeypatc
         found = session.search(query, 3)
         told = session.points(EVERYBODY, COLUMNS), session.vectors(EVERYBODY)
         places, matching = session.places(EVERYBODY), session.matching("sold", EVERYBODY)
-    monkeypatch.setattr(reading, "MOST_SLOTS", 4)
+    monkeypatch.setattr(portions, "MOST_SLOTS", 4)
     monkeypatch.setattr(reading, "MOST_VECTORS", 2)
     monkeypatch.setattr(reading, "BLOCK_BYTES", 36)
     with table.reading() as session:

@@ -16,21 +16,19 @@ from rankfold.databases.postgresql.arguments import Floats, Integers
 from rankfold.databases.postgresql.conditions import PostgreSQLDialect
 from rankfold.databases.postgresql.connecting import Connection
 from rankfold.databases.postgresql.faults import explained
+from rankfold.databases.postgresql.portions import check_present, order_of, portions, together
 from rankfold.databases.postgresql.searching import by_vector, listing, nearest, search_width
 from rankfold.neighbors import Rows
 from rankfold.storage.columns import Column
 from rankfold.storage.conditions import translate
-from rankfold.storage.ids import WHOLE, few
-from rankfold.types import FloatArray, IntArray, Neighbors
+from rankfold.storage.ids import WHOLE
+from rankfold.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from psycopg.pq.abc import PGresult
 
 BLOCK_BYTES = 2**23
 """Size of the blocks in which everything is read."""
-
-MOST_SLOTS = 20_000
-"""Slots asked about in one exchange."""
 
 MOST_NUMBERS = 2**20
 """Numbers in the vectors that are searched for in one exchange."""
@@ -85,8 +83,8 @@ class PostgreSQLSession:
     def rows(self, slots: IntArray, around: bool = False) -> Rows:
         """Return the rows of points; with ``around`` also those of all that list them."""
         sql = (AROUND if around else ROWS).format(lists=f"rankfold_{self._number}_lists")
-        answers = [self._ask(sql, [Integers(part)]) for part in _parts(slots)]
-        return _together([unpacking.rows(answer, self.head.settings) for answer in answers])
+        answers = [self._ask(sql, [Integers(part)]) for part in portions(slots)]
+        return together([unpacking.rows(answer, self.head.settings) for answer in answers])
 
     def search(
         self, vectors: FloatArray, k: int, where: str | None = None
@@ -96,7 +94,7 @@ class PostgreSQLSession:
         if where is not None:
             condition, values = translate(where, self.head.columns, PostgreSQLDialect())
         found = []
-        for part in self._portions(vectors):
+        for part in self._vectors_cut(vectors):
             sql = nearest(self._number, part.shape, k, condition)
             answer = self._ask(sql, [Floats(part), *values], self._widened(k))
             found += by_vector(answer, part.shape)
@@ -107,7 +105,7 @@ class PostgreSQLSession:
         if self.head.settings["search"] != "exact":
             return None
         found = []
-        for part in self._portions(vectors):
+        for part in self._vectors_cut(vectors):
             answer = self._ask(listing(self._number, part.shape), [Floats(part)])
             found += by_vector(answer, part.shape)
         return found
@@ -116,11 +114,10 @@ class PostgreSQLSession:
         """Return vectors in the order of slots, all of which have a point."""
         slots = np.asarray(slots, dtype=np.int64)
         found = np.empty((len(slots), self._n_features), dtype=np.float32)
-        for start in range(0, len(slots), MOST_SLOTS):
-            part = slots[start : start + MOST_SLOTS]
-            answer = self._about("slot, vector", part)
-            order = _order(unpacking.integers(answer, 0), part)
-            found[start : start + len(part)] = unpacking.vectors(answer, 1, self._n_features)[order]
+        for place in portions(np.arange(len(slots))):
+            answer = self._about("slot, vector", slots[place])
+            order = order_of(unpacking.integers(answer, 0), slots[place])
+            found[place] = unpacking.vectors(answer, 1, self._n_features)[order]
         return found
 
     def scan(self) -> Iterator[tuple[IntArray, FloatArray]]:
@@ -151,8 +148,8 @@ class PostgreSQLSession:
             f"SELECT slot, id_number, id_text FROM {self._points} "  # noqa: S608
             "WHERE id_number = ANY(%s::bigint[]) OR id_text = ANY(%s::text[])"
         )
-        for start in range(0, len(ids), MOST_SLOTS):
-            part = ids[start : start + MOST_SLOTS]
+        for places in portions(np.arange(len(ids))):
+            part = [ids[place] for place in places]
             numbers = [i for i in part if not isinstance(i, str) and i in WHOLE]
             texts = [i for i in part if isinstance(i, str) and "\0" not in i]
             for slot, number, text in self._fetch(sql, [numbers, texts]):
@@ -166,9 +163,9 @@ class PostgreSQLSession:
         keys = "".join(f", {column.key}" for column in columns)
         sql = f"SELECT slot, id_number, id_text{keys} FROM {self._points} WHERE slot = ANY(%s)"  # noqa: S608
         found = {
-            row[0]: row for part in _parts(slots) for row in self._fetch(sql, [Integers(part)])
+            row[0]: row for part in portions(slots) for row in self._fetch(sql, [Integers(part)])
         }
-        _check_present(slots, found)
+        check_present(slots, found)
         rows = [found[slot] for slot in np.asarray(slots).tolist()]
         ids = [text if number is None else number for _, number, text, *_ in rows]
         return ids, {c.name: [row[3 + i] for row in rows] for i, c in enumerate(columns)}
@@ -181,17 +178,17 @@ class PostgreSQLSession:
             return unpacking.integers(self._ask(f"{sql} ORDER BY slot", values), 0)
         parts = [
             unpacking.integers(self._ask(f"{sql} AND slot = ANY(%s)", [*values, Integers(part)]), 0)
-            for part in _parts(slots)
+            for part in portions(slots)
         ]
         return np.unique(np.concatenate(parts))
 
     def places(self, slots: IntArray) -> FloatArray:
         """Return x and y of points in the order of slots."""
         found = []
-        for part in _parts(slots):
+        for part in portions(slots):
             answer = self._about("slot, x, y", part)
             both = np.stack([unpacking.numbers(answer, column) for column in (1, 2)], axis=1)
-            found.append(both[_order(unpacking.integers(answer, 0), part)])
+            found.append(both[order_of(unpacking.integers(answer, 0), part)])
         return np.concatenate(found)
 
     def largest_number(self) -> int | None:
@@ -204,7 +201,7 @@ class PostgreSQLSession:
     def _n_features(self) -> int:
         return int(self.head.settings["n_features"])
 
-    def _portions(self, vectors: FloatArray) -> Iterator[FloatArray]:
+    def _vectors_cut(self, vectors: FloatArray) -> Iterator[FloatArray]:
         """Cut vectors into those of one exchange each."""
         vectors = np.atleast_2d(vectors)
         if vectors.shape[1] != self._n_features:
@@ -243,38 +240,3 @@ class PostgreSQLSession:
         self.round_trips += 1
         with explained(self._address):
             return self._connection.execute(sql.encode(), values, binary=True).fetchall()
-
-
-def _parts(slots: IntArray) -> list[IntArray]:
-    """Cut slots into those of one exchange each: one at least."""
-    slots = np.asarray(slots, dtype=np.int64)
-    return [slots[start : start + MOST_SLOTS] for start in range(0, len(slots) or 1, MOST_SLOTS)]
-
-
-def _order(present: IntArray, slots: IntArray) -> IntArray:
-    """Return where slots are among those that came, ascending."""
-    _check_present(slots, present)
-    return np.searchsorted(present, slots)
-
-
-def _check_present(slots: IntArray, present: Any) -> None:
-    missing = np.setdiff1d(slots, np.fromiter(present, dtype=np.int64, count=len(present)))
-    if len(missing):
-        raise InputError(f"there are no points at the slots {few(missing.tolist())}.")
-
-
-def _together(parts: list[Rows]) -> Rows:
-    """Join rows, of which several parts may have the same."""
-    if len(parts) == 1:
-        return parts[0]
-    slots, first = np.unique(np.concatenate([part.slots for part in parts]), return_index=True)
-    indices = np.concatenate([part.lists.indices for part in parts])[first]
-    sq_distances = np.concatenate([part.lists.sq_distances for part in parts])[first]
-    sources = [part.sources[a:b] for part in parts for a, b in _bounds(part)]
-    chosen = [sources[place] for place in first.tolist()]
-    starts = np.concatenate([[0], np.cumsum([len(part) for part in chosen], dtype=np.int64)])
-    return Rows(slots, Neighbors(indices, sq_distances), starts, np.concatenate(chosen))
-
-
-def _bounds(rows: Rows) -> Iterator[tuple[int, int]]:
-    return zip(rows.starts[:-1].tolist(), rows.starts[1:].tolist(), strict=True)

@@ -11,30 +11,37 @@ SOCKET = ".s.PGSQL.5432"
 
 
 @contextmanager
-def cut_after(server, word):
+def cut_after(server, word, for_good=False):
     """Yield a folder with a socket: whoever sends ``word`` through it is heard, but not answered.
 
-    The first who does so is cut off; later ones get through.
+    The first who does so is cut off; later ones get through, unless it is ``for_good``.
     """
     with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as listening:
-        listening.bind(str(Path(folder) / SOCKET))
+        path = Path(folder) / SOCKET
+        listening.bind(str(path))
         listening.listen()
         words = [word]
-        Thread(target=_accept, args=(listening, server, words), daemon=True).start()
+
+        def cut():
+            words.clear()
+            if for_good:
+                path.unlink()
+
+        Thread(target=_accept, args=(listening, server, words, cut), daemon=True).start()
         yield folder
         listening.shutdown(socket.SHUT_RDWR)
 
 
-def _accept(listening, server, words):
+def _accept(listening, server, words, cut):
     while True:
         try:
             client, _ = listening.accept()
         except OSError:
             return
-        Thread(target=_pass_on, args=(client, server, words), daemon=True).start()
+        Thread(target=_pass_on, args=(client, server, words, cut), daemon=True).start()
 
 
-def _pass_on(client, server, words):
+def _pass_on(client, server, words, cut):
     with client, socket.socket(socket.AF_UNIX) as there, suppress(OSError):
         there.connect(str(server.folder / SOCKET))
         while True:
@@ -44,6 +51,6 @@ def _pass_on(client, server, words):
                 return
             (there if sender is client else client).sendall(data)
             if sender is client and words and words[0] in data:
-                words.pop()
+                cut()
                 there.recv(2**16)  # the answer, which nobody will get
                 return

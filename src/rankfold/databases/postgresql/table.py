@@ -145,10 +145,7 @@ class PostgreSQLTable:
         )
         (found,) = answers(connection, sql)
         head = self._head(found, known)
-        address = self._connections.address
-        session = PostgreSQLWriting(connection, address, known.number, head)
-        session.connections = self._connections
-        return session
+        return PostgreSQLWriting(connection, self._connections, known.number, head)
 
     def _settings(self, patience: int) -> str:
         timeout = int(1000 * patience * self._connections.address.timeout)

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from rankfold.databases.contract import TableChange
+from rankfold.databases.contract import Head, TableChange
 from rankfold.databases.postgresql.arguments import Integers
 from rankfold.databases.postgresql.committing import commit
-from rankfold.databases.postgresql.connecting import Connections
+from rankfold.databases.postgresql.connecting import Connection, Connections
 from rankfold.databases.postgresql.copying import copy_points, copy_rows
 from rankfold.databases.postgresql.faults import explained
 from rankfold.databases.postgresql.reading import PostgreSQLSession
@@ -26,10 +26,16 @@ WHERE number = %s RETURNING version, pg_current_xact_id()::text
 
 
 class PostgreSQLWriting(PostgreSQLSession):
-    """Holds the lock on the head of an index, and thereby is alone in changing it."""
+    """Holds the lock on the head of an index, and thereby is alone in changing it.
 
-    connections: Connections
-    """Where to ask for the fate of a change."""
+    Another one of the ``connections`` is asked for the fate of a change where this one is lost.
+    """
+
+    def __init__(
+        self, connection: Connection, connections: Connections, number: int, head: Head
+    ) -> None:
+        super().__init__(connection, connections.address, number, head)
+        self._connections = connections
 
     def commit(self, change: TableChange) -> int:
         """Make a change, durably; return the new version."""
@@ -49,7 +55,7 @@ class PostgreSQLWriting(PostgreSQLSession):
             n_alive = self.head.n_alive + len(added.slots) - len(change.removed)
             version, transaction = self._write_head(1, n_points, n_alive, change.columns)
             self._note(version, changed)
-        commit(self._connection, self.connections, transaction)
+        commit(self._connection, self._connections, transaction)
         return version
 
     def change_payload(
@@ -62,7 +68,7 @@ class PostgreSQLWriting(PostgreSQLSession):
             self._widen(columns)
             self._update([column for column in columns if column.name in payload], slots, payload)
             _, transaction = self._write_head(0, head.n_points, head.n_alive, columns)
-        commit(self._connection, self.connections, transaction)
+        commit(self._connection, self._connections, transaction)
 
     def _widen(self, columns: tuple[Column, ...]) -> None:
         for old, new in zip(self.head.columns, columns, strict=True):

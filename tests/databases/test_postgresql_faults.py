@@ -96,10 +96,12 @@ def test_a_commit_whose_answer_is_lost_is_found_to_be_made(server, filled):
 def test_a_commit_whose_fate_is_unknown(server, filled):
     open_table, given, _ = filled
     made, _ = change(given, [3], no_points())
-    cutting = cut_after(server, b"COMMIT\0", for_good=True)
-    with cutting as folder, open_table(host=folder).writing() as writing:
-        with pytest.raises(DatabaseError, match="unknown whether") as caught:
-            writing.commit(made)
+    with (
+        cut_after(server, b"COMMIT\0", for_good=True) as folder,
+        open_table(host=folder).writing() as writing,
+        pytest.raises(DatabaseError, match="unknown whether") as caught,
+    ):
+        writing.commit(made)
     assert not isinstance(caught.value, UnreachableError)  # trying again is not safe
 
 

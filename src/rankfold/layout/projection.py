@@ -6,7 +6,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from rankfold.neighbors import LivingEngine
+from rankfold.neighbors import VectorEngine, live_points
 from rankfold.types import FloatArray, IntArray
 
 SAMPLE_POINTS, SAMPLE_NUMBERS = 10_000, 2**24
@@ -32,7 +32,7 @@ class Projection(NamedTuple):
     Examples
     --------
     >>> import numpy as np
-    >>> from rankfold.neighbors import LivingEngine
+    >>> from rankfold.neighbors import VectorEngine, live_points
     >>> X = np.array([[0.0, 0.0], [4.0, 0.0], [4.0, 2.0]])
     >>> projection = Projection.plane(LivingEngine.build(X, "euclidean", width=1))
     >>> projection.places(X)
@@ -45,12 +45,12 @@ class Projection(NamedTuple):
     axes: FloatArray
 
     @classmethod
-    def plane(cls, engine: LivingEngine) -> Self:
+    def plane(cls, engine: VectorEngine) -> Self:
         """Let points of two features lie where they lie; one feature is the first axis."""
         return cls(np.zeros(engine.n_features), np.eye(engine.n_features, 2))._fitted(engine)
 
     @classmethod
-    def pca(cls, engine: LivingEngine) -> Self:
+    def pca(cls, engine: VectorEngine) -> Self:
         """Look along the two directions in which a sample of the points spreads most."""
         sample = engine.vectors(_sampled(engine)).astype(np.float64)
         origin = sample.mean(axis=0) if len(sample) else np.zeros(engine.n_features)
@@ -61,16 +61,16 @@ class Projection(NamedTuple):
         seen = (vectors.astype(np.float64) - self.origin) @ self.axes
         return np.clip(seen, -FARTHEST, FARTHEST).astype(np.float32)
 
-    def of_all(self, engine: LivingEngine) -> FloatArray:
-        """Return the places of all points of an engine, removed ones among them."""
-        places = np.empty((engine.n_points, 2), dtype=np.float32)
-        for rows in _blocks(np.arange(engine.n_points), engine.n_features):
+    def of_all(self, engine: VectorEngine) -> FloatArray:
+        """Return a place for every slot of an engine; zero where the point was removed."""
+        places = np.zeros((engine.n_points, 2), dtype=np.float32)
+        for rows in _blocks(live_points(engine), engine.n_features):
             places[rows] = self.places(engine.vectors(rows))
         return places
 
-    def _fitted(self, engine: LivingEngine) -> Self:
+    def _fitted(self, engine: VectorEngine) -> Self:
         """Move and scale it so that the longer side of all places spans -1 to 1."""
-        live = np.flatnonzero(engine.alive)
+        live = live_points(engine)
         if not len(live):
             return self
         low, high = np.full(2, np.inf), np.full(2, -np.inf)
@@ -114,8 +114,8 @@ def _directions(centred: FloatArray) -> FloatArray:
     return np.ascontiguousarray(axes)
 
 
-def _sampled(engine: LivingEngine) -> IntArray:
-    live = np.flatnonzero(engine.alive)
+def _sampled(engine: VectorEngine) -> IntArray:
+    live = live_points(engine)
     most = max(2, min(SAMPLE_POINTS, SAMPLE_NUMBERS // engine.n_features))
     if len(live) <= most:
         return live

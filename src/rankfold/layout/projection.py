@@ -32,7 +32,7 @@ class Projection(NamedTuple):
     Examples
     --------
     >>> import numpy as np
-    >>> from rankfold.neighbors import VectorEngine, live_points
+    >>> from rankfold.neighbors import LivingEngine
     >>> X = np.array([[0.0, 0.0], [4.0, 0.0], [4.0, 2.0]])
     >>> projection = Projection.plane(LivingEngine.build(X, "euclidean", width=1))
     >>> projection.places(X)

@@ -1,5 +1,7 @@
 """An index in a folder and the same in a database, and what has to be alike in both."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from rankfold import Index
@@ -54,13 +56,22 @@ def check_sources(table):
 def check_answers(folder, table, **query):
     """Require the same results, with scores to 1e-6; what is tied may change places."""
     true, found = folder.query(**query), table.query(**query)
-    most = 1e-6 * np.abs(true.scores).max(initial=1.0)
-    np.testing.assert_allclose(found.scores, true.scores, rtol=0, atol=most)
-    assert len(found) == len(true)
-    scores = dict(zip(true.ids, true.scores, strict=True))
-    last = true.scores[-1] if len(true) else 0.0
-    for name, score in zip(found.ids, found.scores, strict=True):
-        assert abs(scores.get(name, last) - score) <= most
-    payload = table.payload(found.ids)
-    assert found.payload == payload
+    check_results(true, found)
+    if query.get("where"):
+        slots = folder._keeper.store.matching(query["where"])
+        assert set(found.ids) <= set(folder._keeper.store.ids_of(slots))
     return true, found
+
+
+def check_results(true, found):
+    """Require the scores of a folder at every place, and for every point."""
+    folder = true.index
+    plain = replace(true.asked, top=len(folder), offset=0, diversity=0.0, where=None)
+    everybody = folder._ask(plain)
+    scores = dict(zip(everybody.ids, everybody.scores, strict=True))
+    most = 1e-6 * np.abs(everybody.scores).max(initial=1.0)
+    np.testing.assert_allclose(found.scores, true.scores, rtol=0, atol=most)
+    own = [scores[name] for name in found.ids]
+    np.testing.assert_allclose(found.scores, own, rtol=0, atol=most)
+    assert len(set(found.ids)) == len(found)
+    assert found.payload == found.index.payload(found.ids)

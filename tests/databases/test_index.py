@@ -4,7 +4,7 @@ from threading import Thread
 
 import numpy as np
 import pytest
-from databases.pairs import built, check_answers, check_same
+from databases.pairs import built, check_answers, check_results, check_same
 from index_cases import payload, vectors
 
 from rankfold import Index, InputError
@@ -67,12 +67,11 @@ def test_both_hold_the_same(pair):
 
 def test_answers_can_be_refined_and_explained(pair):
     found = [index.query("p1", top=8) for index in pair]
-    wrong = found[0].ids[2]
-    assert wrong == found[1].ids[2]
-    again = [one.refine(right=one.ids[0], wrong=wrong) for one in found]
-    assert again[0].ids == again[1].ids
-    np.testing.assert_allclose(again[0].scores, again[1].scores, rtol=0, atol=1e-6)
-    reasons = [one.explain(again[0].ids[4]).to_dict() for one in again]
+    check_results(*found)
+    again = [one.refine(right="p9", wrong=21) for one in found]
+    check_results(*again)
+    assert again[1].asked.negative == [21]
+    reasons = [one.explain(4).to_dict() for one in again]
     paths = [[step["end"] for step in reason["path"]["steps"]] for reason in reasons]
     assert paths[0] == paths[1]
     for what in ("point", "distance_rank", "score_rank"):
@@ -235,3 +234,24 @@ def test_threads_ask_while_points_come_and_go(pair):
     for thread in threads:
         thread.join()
     assert wrong == []
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+def test_lists_that_the_database_searches(database, name, metric):
+    rng = np.random.default_rng(4)
+    X, columns = vectors(rng, 60).astype(np.float32), payload(rng, 60)
+    made = {"metric": metric, "n_neighbors": 5, "path": name, "engine": database}
+    with (
+        Index.build(X, payload=columns, metric=metric, n_neighbors=5) as folder,
+        Index.build(X, payload=columns, lists="database", **made) as table,
+    ):
+        check_same(folder, table)
+        for index in (folder, table):
+            index.add(NEW, payload={"price": [1, 2, 3, 4]})
+        check_same(folder, table)
+    with pytest.raises(InputError, match="n_neighbors is 'auto'"):
+        Index.build(X, lists="database", path=name, engine=database, replace=True)
+    with pytest.raises(InputError, match="layout is 'graph'"):
+        Index.build(X, lists="database", layout="graph", replace=True, **made)
+    with pytest.raises(InputError, match="lists is 'here'"):
+        Index.build(X, lists="here", replace=True, **made)

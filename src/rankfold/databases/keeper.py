@@ -192,8 +192,7 @@ def _places_of_new(session: Session, added: FloatArray, old: Neighbors) -> Float
     if settings["layout"] is None:
         return None
     if settings["projection"] is not None:
-        origin, axes = (np.array(settings["projection"][name]) for name in ("origin", "axes"))
-        return Projection(origin, axes).places(added)
+        return Projection.of(settings["projection"]).places(added)
     if not len(added):
         return np.empty((0, 2), dtype=np.float32)
     return between(old, session.places)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -12,6 +12,7 @@ from rich.progress import track
 from rankfold.databases.contract import Database, Filling, NewPoints
 from rankfold.databases.payload import table_values
 from rankfold.databases.searching import nearest
+from rankfold.layout.projection import Projection
 from rankfold.neighbors import LivingEngine, Rows
 from rankfold.neighbors.choice import EXACT_LIMIT
 from rankfold.neighbors.reverse import ReverseLists
@@ -122,7 +123,7 @@ def load(
 def load_searching(
     database: Database,
     name: str,
-    X: FloatArray,
+    vectors: Callable[[slice], FloatArray],
     settings: dict[str, Any],
     described: Described,
     *,
@@ -131,26 +132,27 @@ def load_searching(
 ) -> None:
     """Write vectors into a table and let the database search their lists.
 
-    Only the lists are held in memory, so ``X`` may be a map of a file that is larger.
+    Only the lists are held in memory, and the vectors of one block.
 
     Parameters
     ----------
     database : Database
     name : str
-    X : array, shape (n_points, n_features)
-        In the form in which tables store them, or as they become it by rounding.
+    vectors : callable
+        Returns those of some points that follow each other, in the form of the stored ones.
     settings : dict
         Of the table.
     described : Described
     replace : bool
     progress : bool
     """
+    n_points = len(described.ids)
     with database.create(name, settings, described.columns, replace=replace) as filling:
-        for rows in _shown(_blocks(*X.shape), "writing", progress):
-            filling.add(described.points(np.asarray(X[rows], dtype=np.float32), rows), None)
-        lists = _searched(filling, len(X), settings, progress)
+        for rows in _shown(_blocks(n_points, settings["n_features"]), "writing", progress):
+            filling.add(described.points(vectors(rows), rows), None)
+        lists = _searched(filling, n_points, settings, progress)
         reverse = ReverseLists.of(lists.indices)
-        for rows in _shown(_blocks(len(X), lists.width), "lists", progress):
+        for rows in _shown(_blocks(n_points, lists.width), "lists", progress):
             filling.write_rows(_some_rows(np.arange(rows.start, rows.stop), lists, reverse))
         filling.finish()
 
@@ -185,7 +187,7 @@ def _blocks(n_points: int, row_size: int) -> list[slice]:
 def _projection(arrays: Mapping[str, Any]) -> dict[str, Any] | None:
     if "places_axes" not in arrays:
         return None
-    return {"origin": arrays["places_origin"].tolist(), "axes": arrays["places_axes"].tolist()}
+    return Projection(arrays["places_origin"], arrays["places_axes"]).settings()
 
 
 def _shown(steps: Sequence[Step], what: str, progress: bool) -> Iterable[Step]:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from rankfold.databases.contract import Session
+from rankfold.layout.projection import Projection
 from rankfold.neighbors import FaissEngine, LivingEngine
 from rankfold.neighbors.choice import EXACT_LIMIT
 from rankfold.neighbors.exact_points import ExactPoints
@@ -29,8 +30,8 @@ def unloaded(session: Session) -> State:
     if settings["layout"] is not None:
         arrays["places"] = session.places(slots)
     if settings["projection"] is not None:
-        arrays["places_origin"] = np.array(settings["projection"]["origin"])
-        arrays["places_axes"] = np.array(settings["projection"]["axes"])
+        projection = Projection.of(settings["projection"])
+        arrays["places_origin"], arrays["places_axes"] = projection.origin, projection.axes
     kept = {name: settings[name] for name in ("n_neighbors", "numbered", "layout", "source")}
     ids, payload = session.points(slots, session.head.columns)
     return arrays, {**kept, "engine": of_engine}, ids, payload

@@ -70,6 +70,7 @@ class Index(Contents):
         replace: bool = False,
         source: dict[str, Any] | None = None,
         engine: str | Database | None = None,
+        lists: Literal["memory", "database"] = "memory",
         progress: bool = False,
     ) -> Self:
         """Build an index.
@@ -100,13 +101,17 @@ class Index(Contents):
         engine : str or Database, optional
             The address of a database to keep it in, such as ``postgresql://user@host/database``
             or ``milvus://host:19530``. Vectors are kept in single precision there.
+        lists : {"memory", "database"}
+            Where the lists are searched for an index in a database: here, or by searches of the
+            database, which takes longer, but ``X`` may be a map of a file that does not fit
+            in memory.
         progress : bool
             Whether to show bars on stderr.
         """
         points = checked_input(X, ids, payload, metric, recall, layout)
         if engine is not None:
             making = (metric, n_neighbors, recall, layout, source or {}, progress)
-            return cls(build_table(engine, path, points, *making, replace=replace))
+            return cls(build_table(engine, path, points, *making, lists=lists, replace=replace))
         if path is not None:
             Store.check_place(path, replace=replace)
         arrays, settings = built(points, metric, n_neighbors, recall, layout, progress)

@@ -7,18 +7,22 @@ from dataclasses import replace as replaced
 from pathlib import Path
 from typing import Any, Literal
 
-from rankfold.check import InputError
+from rankfold.check import InputError, check_choice
 from rankfold.databases.addresses import database_of
 from rankfold.databases.contract import Database
 from rankfold.databases.engine import held
 from rankfold.databases.keeper import TableKeeper
 from rankfold.databases.loading import load
 from rankfold.index.building import built
+from rankfold.index.filling import fill_table
 from rankfold.index.keeping import State
 from rankfold.inputs import Points
 from rankfold.layout import Layout
 
 LONGEST = 100
+
+LISTS = ("memory", "database")
+"""Who searches the lists of an index that is built in a database."""
 
 
 def open_table(engine: str | Database, name: str | Path | None, write: bool) -> TableKeeper:
@@ -37,11 +41,17 @@ def build_table(
     source: dict[str, Any],
     progress: bool,
     *,
+    lists: str,
     replace: bool,
 ) -> TableKeeper:
     """Build an index of points as a database stores them, and write it there."""
+    check_choice(lists, "lists", LISTS)
     database, checked = database_of(engine), checked_name(name)
     database.check_place(checked, replace=replace)
+    if lists == "database":
+        how = (metric, n_neighbors, recall, layout, source, progress)
+        fill_table(database, checked, points, *how, replace=replace)
+        return TableKeeper(database.open(checked), write=True)
     shape = {"metric": metric, "n_features": points.vectors.shape[1]}
     stored = replaced(points, vectors=held(points.vectors, shape, "X"))
     arrays, settings = built(stored, metric, n_neighbors, recall, layout, progress)

@@ -4,10 +4,18 @@ from uuid import uuid4
 
 import pytest
 from databases.memory import MemoryDatabase
+from databases.milvus_files import kept_open
 
 DATABASES = {
     "memory": lambda request: MemoryDatabase(),
+    "milvus": lambda request: request.getfixturevalue("milvus_file"),
 }
+
+
+@pytest.fixture(scope="session")
+def milvus_file(tmp_path_factory):
+    """Return a file of Milvus Lite that all tests of a process share."""
+    yield from kept_open(tmp_path_factory.mktemp("milvus"))
 
 
 @pytest.fixture(params=DATABASES)

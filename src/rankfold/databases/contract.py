@@ -77,7 +77,10 @@ class Session(Protocol):
     """
 
     head: Head
-    round_trips: int
+
+    @property
+    def round_trips(self) -> int:
+        """How often this session has waited for an answer."""
 
     def changed_since(self, version: int) -> IntArray | None:
         """Return the slots whose rows came, went or changed since a version.

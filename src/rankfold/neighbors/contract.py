@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 
 from rankfold.neighbors.rows import Rows
 from rankfold.types import BoolArray, FloatArray, IntArray, Neighbors, Query
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
 
 
 @runtime_checkable
@@ -84,6 +87,14 @@ class DistantEngine(Engine, Protocol):
 
     def around(self, slots: IntArray) -> Rows:
         """Return the rows of some points, and those of all that list them."""
+
+
+def is_distant(engine: object) -> TypeIs[DistantEngine]:
+    """Return whether an engine is a `DistantEngine`.
+
+    The kind is asked, since `isinstance` would read ``alive`` to see whether it is there.
+    """
+    return hasattr(type(engine), "around")
 
 
 def live_points(engine: Engine) -> IntArray:

@@ -60,6 +60,16 @@ class Engine(Protocol):
         """Measure the squared distances of a few points of the database to each other."""
 
 
+class VectorEngine(Engine, Protocol):
+    """An engine of vectors, which it gives back, with lists that are read, not searched."""
+
+    width: int
+    """The length up to which they are."""
+
+    def vectors(self, slots: IntArray) -> FloatArray:
+        """Return points as they were given; scaled to length one for cosine."""
+
+
 @runtime_checkable
 class DistantEngine(Engine, Protocol):
     """An engine whose lists lie elsewhere: asking for few rows at a time is what is cheap.

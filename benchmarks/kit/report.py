@@ -46,6 +46,8 @@ class Goal:
 
 
 def cell(value):
+    if value is None:
+        return ""
     return f"{value:,.4g}" if isinstance(value, float) else str(value)
 
 

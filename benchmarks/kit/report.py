@@ -121,7 +121,7 @@ def publish(name, title, intro, tables, goals, figure=None, alt="", docs=False):
         What the picture shows.
     docs : bool
     """
-    print("\nGoals")
+    print("\nGoals" if goals else "")
     judged = table(goal.row() for goal in goals)
     results = {"machine": machine(), "goals": [asdict(goal) for goal in goals], **tables}
     replace_text(OUT / f"{name}.json", json.dumps(results, indent=2) + "\n")
@@ -135,7 +135,7 @@ def publish(name, title, intro, tables, goals, figure=None, alt="", docs=False):
         lines = [f"# Measured: {title}", "", f"Printed by `benchmarks/{name}.py`; do not edit.", ""]
         lines += [*intro, "", machine(), ""]
         lines += [f"![{alt}](../images/{name}.png)", ""] if figure else []
-        lines += ["## Goals", "", *markdown(judged), ""]
+        lines += ["## Goals", "", *markdown(judged), ""] if goals else []
         for heading, rows in tables.items():
             lines += [f"## {heading}", "", *markdown(rows), ""]
         replace_text(DOCS / "measured" / f"{name}.md", "\n".join(lines).rstrip() + "\n")

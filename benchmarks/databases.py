@@ -4,23 +4,23 @@ The same index is in a folder, in PostgreSQL and in a file of Milvus Lite. Handw
 points on curved sheets, 10,000 on each; every database searches by HNSW, PostgreSQL and Milvus have
 their default settings and run on the same machine. All answers are the best ten, for points that
 are in the index. "kNN" is the database's own query for the nearest ten, without rankfold. "Cold" is
-the first query of an index that was just opened, "warm" one for another point after some
+the first query of an index that was just opened, "warm" one for another point after ten
 queries. All take turns, so that ratios are from one run; "/ folder" is to a warm one. Round trips
 are all exchanges of a query, from the beginning of its transaction to the end; rows are neighbour
 lists that came, the same again counted again. What a network adds is computed, not measured: trips
 times delay.
 
-With --large all 70,000 digits and a million points on sheets: an hour.
+With --large all 70,000 digits and a million points on sheets: much longer.
 """
 
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
 
 import numpy as np
-from kit.databases import MilvusLiteHere, PostgreSQLHere, folder_bytes
+from kit.databases import MilvusLiteHere, PostgreSQLHere
 from kit.graphs import POINTS_PER_SHEET
+from kit.places import FOLDER, Place
 from kit.report import Goal, options, publish, table, versions
 from kit.timing import overlap, seconds, take_turns
 
@@ -28,9 +28,9 @@ from rankfold import Index, datasets
 from rankfold.datasets.synthetic import sheets
 
 DIGITS, SHEETS = (22_000, 70_000), (100_000, 1_000_000)
-N_EARLIER, N_QUERIES, N_COLD, N_ADDED, TOP = 20, 12, 6, 6, 10
+N_EARLIER, N_QUERIES, N_COLD, N_ADDED, MOST_SECONDS = 10, 10, 5, 6, 15.0
 DELAYS = (0.5, 1.0)
-FOLDER, KNN = "folder", "kNN"
+KNN = "kNN"
 METHODS = {
     "euclidean": {"method": "euclidean"},
     "RAN, smoothness 1": {"smoothness": 1.0},
@@ -38,59 +38,6 @@ METHODS = {
     "RAN, smoothness 30, tol 0.01": {"smoothness": 30.0, "tol": 0.01},
 }
 ROOM_POINTS, ROOM_FEATURES, ROOM_NEIGHBORS = 20_000, (128, 768), 10
-
-
-class Answer(NamedTuple):
-    """What came, and what it took; no proof that it is right without ``certified``."""
-
-    seconds: float
-    ids: list
-    certified: bool = False
-    trips: int = 0
-    rows: int = 0
-
-
-class Place:
-    """An index in a folder, or the same in a database."""
-
-    def __init__(self, path, here=None):
-        self.name, self.path, self.here = here.name if here else FOLDER, path, here
-
-    def open(self, write=False):
-        """Open it anew."""
-        return Index.open(self.path, write, engine=self.here.database if self.here else None)
-
-    def ask(self, index, query, settings):
-        """Ask an index that is open."""
-        work = lambda: seconds(lambda: index.query(query, top=TOP, **settings))  # noqa: E731
-        (took, results), counts = self.here.database.counting(work) if self.here else (work(), ())
-        return Answer(took, results.ids, results.ranking.solution.certified, *counts)
-
-    def cold(self, settings):
-        """Return a function that asks an index which was just opened."""
-
-        def ask(query):
-            with self.open() as index:
-                return self.ask(index, query, settings)
-
-        return ask
-
-    def warm(self, settings, earlier):
-        """Return a function that asks an index which has answered earlier queries."""
-        index = self.open()
-        for query in earlier:
-            index.query(query, top=TOP, **settings)
-        return lambda query: self.ask(index, query, settings)
-
-    def knn(self, X):
-        """Return a function that asks the database alone."""
-        search = self.here.plain_search(self.path, TOP)
-        search(X[0])
-        return lambda query: Answer(*seconds(lambda: search(X[query])), trips=1)
-
-    def room(self):
-        """Return the bytes that it takes."""
-        return self.here.room(self.path) if self.here else {"all": folder_bytes(self.path)}
 
 
 def ask_all(places, X):
@@ -105,8 +52,8 @@ def ask_all(places, X):
             warm[place.name, method, "warm"] = place.warm(settings, earlier)
             if method != "euclidean":  # remembers nothing
                 cold[place.name, method, "cold"] = place.cold(settings)
-    timed = take_turns(warm, queries, warm=False)
-    timed |= take_turns(cold, queries[:N_COLD], warm=False)
+    timed = take_turns(warm, queries, MOST_SECONDS, warm=False)
+    timed |= take_turns(cold, queries[:N_COLD], MOST_SECONDS, warm=False)
     return {key: one.answers for key, one in timed.items()}
 
 
@@ -125,6 +72,7 @@ def compare(data, answers):
             "in": place,
             "method": method,
             "cache": state,
+            "queries": len(found),
             "ms": 1000 * medians[key],
             "round trips": trips,
             "most": max(answer.trips for answer in found.values()) if trips else None,

@@ -31,8 +31,8 @@ room for 2^31 points. Prices are parameters of the script and those of nobody in
 
 from math import ceil, log
 
-from kit.pictures import GREEN, GREY, RIGHT, WRONG, label_ends, plot
-from kit.projecting import GB, Constants, Machine, core_hours
+from kit.projecting import GB, Constants, Machine, core_hours, on_disk
+from kit.projection_picture import picture
 from kit.report import options, publish, table, versions
 
 SIZES, WIDTHS = (10**8, 10**9), (128, 768)
@@ -66,12 +66,6 @@ def memory_ways(constants, n_features, assumed):
         "exact": 4 * n_features,
         "none: stored points only": assumed["held_lists"] * constants.bytes("lists", n_features),
     }
-
-
-def on_disk(constants, n_features, way):
-    """Return the bytes of disk a point."""
-    kept = constants.bytes("points", n_features) + constants.bytes("lists", n_features)
-    return kept + (constants.bytes("search", n_features) if way == "HNSW" else 0)
 
 
 def machines(constants, assumed):
@@ -157,47 +151,6 @@ def asking(constants, assumed):
         }  # fmt: skip
 
 
-def picture(constants, assumed):
-    sizes = [10**power for power in (6, 7, 8, 9)]
-    figure, (room, work) = plot(
-        "From a million points to a billion",
-        "Worked out from constants that were measured on small databases; "
-        f"d is the number of features, hours of cores for d = {WIDTHS[0]}",
-        n_panels=2,
-        size=(12.0, 5.2),
-    )
-    ends = ([], [])
-    for n_features, color in zip(WIDTHS, (RIGHT, WRONG), strict=True):
-        for name, style, size in (
-            ("disk", "-", on_disk(constants, n_features, "HNSW")),
-            ("HNSW in memory", "--", constants.bytes("search", n_features)),
-        ):
-            values = [n * size / GB for n in sizes]
-            room.plot(sizes, values, style, color=color, linewidth=1.8)
-            ends[0].append(
-                (values[-1], f"{name}, d = {n_features}: {values[-1] / 1000:,.2g} TB", color)
-            )
-    lists = assumed["held_lists"] * constants.bytes("lists", WIDTHS[0])
-    room.plot(sizes, [n * lists / GB for n in sizes], ":", color=GREEN, linewidth=1.8)
-    ends[0].append((sizes[-1] * lists / GB, "memory for stored points only", GREEN))
-    one = assumed["memory_gb"]
-    room.axhline(one, color=GREY, linewidth=1)
-    room.annotate(f"memory of a machine: {one:g} GB", (sizes[0], one), (4, 4),
-                  textcoords="offset points", color=GREY, fontsize=9)  # fmt: skip
-    spent = [core_hours(constants, n, WIDTHS[0]) for n in sizes]
-    colors = (RIGHT, RIGHT, RIGHT, WRONG, GREY)
-    for way, style, color in zip(spent[0], (":", "-", "--", "-", "-"), colors, strict=True):
-        values = [hours[way] for hours in spent]
-        work.plot(sizes, values, style, color=color, linewidth=1.8)
-        ends[1].append((values[-1], f"{way}: {values[-1]:,.2g}", color))
-    for axes, labels, what in ((room, ends[0], "GB"), (work, ends[1], "core-hours")):
-        axes.set(xscale="log", yscale="log", xlabel="points", ylabel=what)
-        axes.set_xlim(sizes[0], sizes[-1])
-        label_ends(axes, sizes[-1], labels)
-    figure.subplots_adjust(left=0.06, right=0.83, wspace=0.75)
-    return figure
-
-
 def main():
     parser = options(__doc__)
     for name, (value, what) in ASSUMED.items():
@@ -210,7 +163,7 @@ def main():
         "Building": table(building(constants, assumed)),
         "Queries": table(asking(constants, assumed)),
     }
-    figure = picture(constants, assumed)
+    figure = picture(constants, WIDTHS, assumed)
     tables["Measured constants"] = table(one.row() for one in constants.noted.values())
     tables["Assumptions"] = table(
         {"what": what, "value": f"{assumed[name]:g}", "option": f"`--{name.replace('_', '-')}`"}

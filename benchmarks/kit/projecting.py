@@ -65,8 +65,10 @@ class Constants:
         cores = self._cores if what == "HNSW built" else 1
         value = cores * row[f"{what} s"] / row["points"]
         label = f"core-seconds of a point, {what}, d = {n_features}"
-        self.note(f"points for that, d = {n_features}", row["points"], "databases")
-        return self.note(label, value, "databases"), row["points"]
+        n_points = self.note(
+            f"points copied and indexed, d = {n_features}", row["points"], "databases"
+        )
+        return self.note(label, value, "databases"), n_points
 
     @property
     def lists(self):
@@ -143,3 +145,9 @@ def core_hours(constants, n_points, n_features):
         "copying": copied * n_points,
     }
     return {way: seconds / 3600 for way, seconds in spent.items()}
+
+
+def on_disk(constants, n_features, way):
+    """Return the bytes of disk a point."""
+    kept = constants.bytes("points", n_features) + constants.bytes("lists", n_features)
+    return kept + (constants.bytes("search", n_features) if way == "HNSW" else 0)

@@ -48,6 +48,8 @@ class Goal:
 def cell(value):
     if value is None:
         return ""
+    if isinstance(value, float) and 1e4 <= abs(value) < 1e12:
+        return f"{float(f'{value:.4g}'):,.0f}"
     return f"{value:,.4g}" if isinstance(value, float) else str(value)
 
 

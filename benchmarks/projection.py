@@ -11,9 +11,9 @@ carried to large ones by the models below. Both are listed, so that each can be 
   share of the lists is held in memory.
 - *Lists.* An inverted file has 4 sqrt(n) cells. Finding the cell of a point, and looking into
   a constant number of cells of sqrt(n) / 4 points, both take sqrt(n) d for every point, so all take
-  n^1.5 d. What was measured has grown more slowly, as much of it did not depend on the number of
-  cells; that is the lowest figure. Where data are diffuse, all pairs of shards have to be compared,
-  n^2 d: the highest one. The time on c cores is core-hours / c, if storage keeps up.
+  n^1.5 d. What was measured has grown more slowly; carried on, that is the lowest figure. Where
+  data are diffuse, all pairs of shards have to be compared, n^2 d: the highest one. The time on c
+  cores is core-hours / c, if storage keeps up.
 - *HNSW* is built in n log n. Copying lists into a database is done by one process.
 - *Network of a build.* Vectors are read and written three times until they lie in cells. Then every
   group of cells reads the cells around it: each vector at least once, at most as often as a search
@@ -171,7 +171,7 @@ def main():
     )
     intro = [*__doc__.split("\n\n", 1)[1].rstrip().splitlines(), "", versions("rankfold")]
     alt = "Disk, memory and core-hours against the number of points, on logarithmic axes."
-    publish("projection", "a hundred million points and a billion", intro, tables, [], figure, alt,
+    publish("projection", "constants, carried to a billion points", intro, tables, [], figure, alt,
             assumed["docs"])  # fmt: skip
 
 

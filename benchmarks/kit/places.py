@@ -45,9 +45,12 @@ class Place:
 
         return ask
 
-    def warm(self, settings, earlier):
-        """Return a function that asks an index which has answered earlier queries."""
-        index = self.open()
+    def warm(self, settings, earlier, stack):
+        """Return a function that asks an index which has answered earlier queries.
+
+        The index is closed with the stack.
+        """
+        index = stack.enter_context(self.open())
         for query in earlier:
             index.query(query, top=TOP, **settings)
         return lambda query: self.ask(index, query, settings)

@@ -98,7 +98,7 @@ class LivingEngine:
             points: Points = FaissPoints.of(engine)
         else:
             points = ExactPoints.of(engine)
-        found = engine.rows(np.arange(engine.n_points), _stored_width(width))
+        found = engine.rows(np.arange(engine.n_points), stored_length(width))
         lists = Neighbors(found.indices.astype(np.int32, copy=False), found.sq_distances)
         return cls(points, StoredLists(lists), width, recall)
 
@@ -187,9 +187,12 @@ class LivingEngine:
 
     def state(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return arrays, and settings that JSON can hold, from which `restore` makes it again."""
-        arrays, settings = self._points.state()
-        settings |= {"engine": self._points.kind, "width": self.width, "recall": self.recall}
-        return {**arrays, **self._stored.arrays()}, settings
+        arrays, _ = self._points.state()
+        return {**arrays, **self._stored.arrays()}, self.settings()
+
+    def settings(self) -> dict[str, Any]:
+        """Return the settings of the state alone."""
+        return engine_settings(self._points, self.width, self.recall)
 
     @classmethod
     def restore(cls, arrays: dict[str, Any], settings: dict[str, Any]) -> LivingEngine:
@@ -236,5 +239,11 @@ class LivingEngine:
         return change
 
 
-def _stored_width(width: int) -> int:
+def engine_settings(points: Points, width: int, recall: float) -> dict[str, Any]:
+    """Return settings that JSON can hold, of an engine of these points."""
+    return {**points.settings(), "engine": points.kind, "width": width, "recall": recall}
+
+
+def stored_length(width: int) -> int:
+    """Return how long lists are stored, so that they can lose entries and still be served."""
     return width + max(2, int(SLACK * width))

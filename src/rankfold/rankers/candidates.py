@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from rankfold.check import check_count
-from rankfold.neighbors import Engine, choose_n_neighbors, live_points
+from rankfold.neighbors import Engine, Listing, choose_n_neighbors, live_points
 from rankfold.neighbors.dimension import DIFFUSE_NEIGHBORS, DIMENSION_NEIGHBORS
 from rankfold.types import Neighbors
 
@@ -42,7 +42,7 @@ def candidate_lists(
     return lists.head(stored_width(chosen, n_points)), chosen
 
 
-def choose_from_sample(engine: Engine, n_neighbors: int | Literal["auto"], seed: int = 0) -> int:
+def choose_from_sample(engine: Listing, n_neighbors: int | Literal["auto"], seed: int = 0) -> int:
     """Return the number of neighbours to use; "auto" looks at the lists of some points only."""
     if not (isinstance(n_neighbors, str) and n_neighbors == "auto"):
         return check_count(n_neighbors, "n_neighbors")

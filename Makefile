@@ -48,7 +48,7 @@ test: install
 # Apart from the other tests, because it needs a browser; screenshots are in out/screenshots.
 test-browser: install
 	@tests/browser/get_chromium.sh
-	$(BIN)/python -m pytest tests/browser
+	$(BIN)/python -m pytest -n auto --dist loadfile tests/browser
 
 # What the docs show of the page.
 page-picture: test-browser

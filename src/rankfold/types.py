@@ -180,7 +180,8 @@ class Solution:
         Whether it is proven that no point outside the answer scores higher than one in it. A
         local solver stops as soon as this holds; until then it goes on to its tolerance.
     round_trips : int
-        How often a database was asked and answered on the way; 0 where all is in memory.
+        How often a database was asked and answered on the way; 0 where all is in memory. A
+        search that several queries share counts for the first of them.
     """
 
     scores: FloatArray

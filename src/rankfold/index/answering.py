@@ -11,11 +11,11 @@ from rankfold.check import InputError, about
 from rankfold.diversity import diverse, n_candidates
 from rankfold.explaining import explain
 from rankfold.index.asked import Asked
-from rankfold.index.keeper import Keeper
-from rankfold.index.matching import matching_only, no_ranking, ranked
+from rankfold.index.keeping import Keeping, in_one_state
+from rankfold.index.matching import matching_of, no_ranking, ranked
 from rankfold.index.methods import Methods
 from rankfold.index.results import Reason
-from rankfold.neighbors import LivingEngine
+from rankfold.neighbors import VectorEngine
 from rankfold.rankers import Euclidean, Ranker
 from rankfold.types import Query, Ranking
 
@@ -25,19 +25,24 @@ class Answering:
 
     Parameters
     ----------
-    keeper : Keeper
+    keeper : Keeping
     """
 
-    def __init__(self, keeper: Keeper) -> None:
+    def __init__(self, keeper: Keeping) -> None:
         self._keeper, self._methods = keeper, Methods()
 
+    @in_one_state
     def answer(self, asked: Asked) -> tuple[list[Any], dict[str, list[Any]], Ranking]:
         """Return ids and payload of the results, and the ranking of their slots."""
+        before = self._keeper.round_trips
         with self._keeper.current() as engine:
-            store = self._keeper.store
             shown = _without_first(self._ranking(asked, engine), asked.offset)
-            return store.ids_of(shown.ids), store.payload_of(shown.ids), shown
+            ids, payload = self._keeper.store.points_of(shown.ids)
+            round_trips = self._keeper.round_trips - before  # to begin and to name them, too
+            solution = replace(shown.solution, round_trips=round_trips)
+            return ids, payload, replace(shown, solution=solution)
 
+    @in_one_state
     def reason(self, asked: Asked, point: Any) -> Reason:
         """Explain the place of a point."""
         with self._keeper.current() as engine:
@@ -56,10 +61,10 @@ class Answering:
             known = sorted({int(one) for one in slots if one is not None})
             return Reason(explanation, dict(zip(known, store.ids_of(known), strict=True)))
 
-    def _ranking(self, asked: Asked, engine: LivingEngine) -> Ranking:
+    def _ranking(self, asked: Asked, engine: VectorEngine) -> Ranking:
         store = self._keeper.store
         with about("where"):
-            matching = None if asked.where is None else store.matching(asked.where)
+            matching = None if asked.where is None else matching_of(store, engine, asked.where)
         query = asked.query(store, engine.n_features)
         if not engine.n_alive:
             return no_ranking()
@@ -68,19 +73,19 @@ class Answering:
         if matching is None:
             ranking = ranked(ranker, query, length, asked.include_query)
         else:
-            ranking = matching_only(ranker, query, length, asked.include_query, matching)
+            ranking = matching.best(ranker, query, length, asked.include_query)
         if not asked.diversity or not len(ranking):
             return ranking
         return _diverse(engine, ranking, query, asked)
 
-    def _fitted(self, asked: Asked, engine: LivingEngine) -> Ranker:
+    def _fitted(self, asked: Asked, engine: VectorEngine) -> Ranker:
         n_neighbors = int(self._keeper.store.settings["n_neighbors"])
         return self._methods.fitted(
             asked.method, asked.parameters, engine, n_neighbors, self._keeper
         )
 
 
-def _diverse(engine: LivingEngine, ranking: Ranking, query: Query, asked: Asked) -> Ranking:
+def _diverse(engine: VectorEngine, ranking: Ranking, query: Query, asked: Asked) -> Ranking:
     """Choose diverse results; the query's own points stay first or last, as they are by rule."""
     own = np.isin(ranking.ids, query.ids)
     leading = own & (np.cumsum(~own) == 0)

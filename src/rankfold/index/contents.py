@@ -6,11 +6,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-import numpy as np
-
 from rankfold.check import InputError, StorageError
-from rankfold.index.keeper import Keeper
+from rankfold.index.keeping import Keeping, in_one_state
 from rankfold.index.results import as_list
+from rankfold.neighbors import live_points
 from rankfold.types import FloatArray
 
 
@@ -19,10 +18,10 @@ class Contents:
 
     Parameters
     ----------
-    keeper : Keeper
+    keeper : Keeping
     """
 
-    def __init__(self, keeper: Keeper) -> None:
+    def __init__(self, keeper: Keeping) -> None:
         self._keeper = keeper
 
     @contextmanager
@@ -43,44 +42,32 @@ class Contents:
             yield
 
     @property
+    @in_one_state
     def columns(self) -> dict[str, str]:
         """Names of the payload's columns, and of what kind each is."""
         with self._keeper.current():
             return self._keeper.store.columns
 
     @property
+    @in_one_state
     def layout(self) -> str | None:
         """How the map was drawn: "graph", "pca" or "plane"; None where none is kept."""
         with self._keeper.current():
             return self._keeper.layout
 
     @property
+    @in_one_state
     def ids(self) -> list[Any]:
         """All ids, in the order of arrival."""
         with self._keeper.current() as engine:
-            return self._keeper.store.ids_of(np.flatnonzero(engine.alive))
+            return self._keeper.store.ids_of(live_points(engine))
 
+    @in_one_state
     def info(self) -> dict[str, Any]:
         """Return what there is to know about it."""
-        with self._keeper.current() as engine:
-            store = self._keeper.store
-            settings = store.settings
-            return {
-                "path": str(store.folder),
-                "points": engine.n_alive,
-                "features": engine.n_features,
-                "metric": engine.metric,
-                "n_neighbors": settings["n_neighbors"],
-                "list_width": engine.width,
-                "engine": settings["engine"]["engine"],
-                "columns": store.columns,
-                "layout": self._keeper.layout,
-                "source": settings.get("source", {}),
-                "pending_changes": store.n_pending,
-                "removed_slots": engine.n_points - engine.n_alive,
-                "generation": self._keeper.version.generation,
-            }
+        return self._keeper.info()
 
+    @in_one_state
     def places(self) -> tuple[list[Any], FloatArray]:
         """Return all ids, in the order of arrival, and a place in the plane for each: x and y.
 
@@ -89,14 +76,16 @@ class Contents:
         the projection puts them. An index without a map is projected when it is asked.
         """
         with self._keeper.current() as engine:
-            slots = np.flatnonzero(engine.alive)
+            slots = live_points(engine)
             return self._keeper.store.ids_of(slots), self._keeper.places()[slots]
 
+    @in_one_state
     def vectors(self, ids: Any) -> FloatArray:
         """Return the vectors of points; scaled to length one for cosine."""
         with self._keeper.current() as engine:
             return engine.vectors(self._keeper.store.slots_of(as_list(ids)))
 
+    @in_one_state
     def payload(self, ids: Any, columns: Sequence[str] | None = None) -> dict[str, list[Any]]:
         """Return the payload of points, column by column; all columns if none are named."""
         with self._keeper.current():
@@ -113,6 +102,7 @@ class Contents:
             f"{facts['metric']}, {facts['n_neighbors']} neighbours)"
         )
 
+    @in_one_state
     def __contains__(self, point: Any) -> bool:
         try:
             with self._keeper.current():
@@ -123,6 +113,7 @@ class Contents:
             return False
         return True
 
+    @in_one_state
     def __len__(self) -> int:
         with self._keeper.current() as engine:
             return engine.n_alive

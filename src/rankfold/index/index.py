@@ -10,12 +10,15 @@ from typing import Any, Literal, Self
 from weakref import finalize
 
 from rankfold.check import InputError, check_vectors
+from rankfold.databases.contract import Database
 from rankfold.index.answering import Answering
 from rankfold.index.asked import Asked
 from rankfold.index.building import built, check_as_many, checked_input
 from rankfold.index.contents import Contents
 from rankfold.index.keeper import Keeper
+from rankfold.index.keeping import Keeping, State, in_one_state
 from rankfold.index.results import Reason, Results, as_list
+from rankfold.index.tables import build_table, copy_table, open_table
 from rankfold.inputs import as_columns
 from rankfold.layout import Layout
 from rankfold.storage import Store
@@ -47,7 +50,7 @@ class Index(Contents):
     400
     """
 
-    def __init__(self, keeper: Keeper, temporary: Path | None = None) -> None:
+    def __init__(self, keeper: Keeping, temporary: Path | None = None) -> None:
         super().__init__(keeper)
         self._answering = Answering(keeper)
         self._discard = None if temporary is None else finalize(self, rmtree, temporary, True)
@@ -66,6 +69,8 @@ class Index(Contents):
         layout: Layout = "pca",
         replace: bool = False,
         source: dict[str, Any] | None = None,
+        engine: str | Database | None = None,
+        lists: Literal["memory", "database"] = "memory",
         progress: bool = False,
     ) -> Self:
         """Build an index.
@@ -79,6 +84,7 @@ class Index(Contents):
             Columns of whole numbers, numbers, texts, truth values or None.
         path : str or Path, optional
             The folder to keep it in; without, it is kept in a temporary one until it is saved.
+            The name of the index, where it is kept in a database.
         metric : {"euclidean", "cosine"}
         n_neighbors : int or "auto"
             Neighbours in the graph of every method, where a query does not ask for another
@@ -92,10 +98,20 @@ class Index(Contents):
         source : dict, optional
             Notes to keep, as JSON can hold them: how the vectors were made, for example the size
             of images. ``info`` returns them.
+        engine : str or Database, optional
+            The address of a database to keep it in, such as ``postgresql://user@host/database``
+            or ``milvus://host:19530``. Vectors are kept in single precision there.
+        lists : {"memory", "database"}
+            Where the lists are searched for an index in a database: here, or by searches of the
+            database, which takes longer, but ``X`` may be a map of a file that does not fit
+            in memory.
         progress : bool
             Whether to show bars on stderr.
         """
         points = checked_input(X, ids, payload, metric, recall, layout)
+        if engine is not None:
+            making = (metric, n_neighbors, recall, layout, source or {}, progress)
+            return cls(build_table(engine, path, points, *making, lists=lists, replace=replace))
         if path is not None:
             Store.check_place(path, replace=replace)
         arrays, settings = built(points, metric, n_neighbors, recall, layout, progress)
@@ -114,23 +130,60 @@ class Index(Contents):
             raise
 
     @classmethod
-    def open(cls, path: str | Path, write: bool = False) -> Self:
-        """Open an index; its arrays are mapped into memory.
+    def open(
+        cls, path: str | Path, write: bool = False, engine: str | Database | None = None
+    ) -> Self:
+        """Open an index; the arrays of a folder are mapped into memory.
 
         Parameters
         ----------
         path : str or Path
+            The folder; or the name, in a database.
         write : bool
-            Whether it is to be changed. One process at a time may.
+            Whether it is to be changed. One process at a time may open a folder so; who shares
+            a database makes one change after the other.
+        engine : str or Database, optional
+            The address of the database that it is kept in.
         """
-        store = Store.open(path, write)
+        keeper: Keeping
+        if engine is None:
+            keeper = Keeper(Store.open(path, write))
+        else:
+            keeper = open_table(engine, path, write)
         try:
-            index = cls(Keeper(store))
+            index = cls(keeper)
             _ = len(index)  # reads all that queries need
         except BaseException:
-            store.close()
+            keeper.close()
             raise
         return index
+
+    def copy(
+        self,
+        path: str | Path,
+        *,
+        engine: str | Database | None = None,
+        replace: bool = False,
+        progress: bool = False,
+    ) -> None:
+        """Copy everything into another folder or database; lists are copied, not searched.
+
+        Parameters
+        ----------
+        path : str or Path
+            The folder; or the name, in a database.
+        engine : str or Database, optional
+            The address of a database.
+        replace : bool
+            Whether an index of that name may be replaced.
+        progress : bool
+            Whether to show a bar on stderr.
+        """
+        if engine is None:
+            Store.check_place(path, replace=replace)
+            Store.create(path, *self._state(), replace=replace)
+        else:
+            copy_table(engine, path, self._state, replace=replace, progress=progress)
 
     def save(self, path: str | Path | None = None, *, replace: bool = False) -> None:
         """Write everything into a folder, where the index is kept from then on.
@@ -143,12 +196,12 @@ class Index(Contents):
         replace : bool
             Whether an index at ``path`` may be replaced.
         """
-        store = self._keeper.store
-        if path is None or (Path(path).exists() and store.folder.samefile(path)):
-            self._keeper.merge()
+        keeper = self._folder("save", "every change is durable there, and copy() writes a folder")
+        if path is None or (Path(path).exists() and keeper.store.folder.samefile(path)):
+            keeper.merge()
             return
         Store.check_place(path, replace=replace)
-        self._keeper.move(path, replace=replace)
+        keeper.move(path, replace=replace)
         if self._discard is not None:
             self._discard()
 
@@ -228,7 +281,8 @@ class Index(Contents):
         progress : bool
             Whether to show a bar on stderr.
         """
-        self._keeper.lay_out(layout, progress)
+        keeper = self._folder("lay_out", "copy() it into a folder, draw, and copy it back")
+        keeper.lay_out(layout, progress)
 
     def query(
         self,
@@ -315,6 +369,18 @@ class Index(Contents):
         traceback: TracebackType | None,
     ) -> None:
         self.close()
+
+    def _folder(self, what: str, instead: str) -> Keeper:
+        """Return the keeper of a folder, for what only a folder can do."""
+        if isinstance(self._keeper, Keeper):
+            return self._keeper
+        raise InputError(
+            f"{what}() is for an index in a folder, but it is in a database; {instead}."
+        )
+
+    @in_one_state
+    def _state(self) -> State:
+        return self._keeper.state()
 
     def _next_ids(self, n_ids: int) -> list[Any]:
         store = self._keeper.store

@@ -12,6 +12,7 @@ import numpy as np
 from rankfold.check import InputError
 from rankfold.index.building import mapped
 from rankfold.index.gate import Gate
+from rankfold.index.keeping import State
 from rankfold.layout import Layout, Map, check_layout, projected
 from rankfold.neighbors import Change, LivingEngine
 from rankfold.storage import Store, Version
@@ -45,6 +46,9 @@ class Keeper:
     ----------
     store : Store
     """
+
+    keeps_one_state = True
+    round_trips = 0
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -187,6 +191,32 @@ class Keeper:
             self._drawn = self.version, projected(self._engine)
         return self._drawn[1].places
 
+    def info(self) -> dict[str, Any]:
+        """Return what there is to know about it."""
+        with self.current() as engine:
+            settings = self.store.settings
+            return {
+                "path": str(self.store.folder),
+                "points": engine.n_alive,
+                "features": engine.n_features,
+                "metric": engine.metric,
+                "n_neighbors": settings["n_neighbors"],
+                "list_width": engine.width,
+                "engine": settings["engine"]["engine"],
+                "columns": self.store.columns,
+                "layout": self.layout,
+                "source": settings.get("source", {}),
+                "pending_changes": self.store.n_pending,
+                "removed_slots": engine.n_points - engine.n_alive,
+                "generation": self.version.generation,
+            }
+
+    def state(self) -> State:
+        """Return all of it without removed points."""
+        with self.current():
+            arrays, settings, kept = self.compacted()
+            return arrays, settings, *self.store.points_of(kept)
+
     def lay_out(self, layout: Layout, progress: bool) -> None:
         """Give all points new places, and merge what has changed with them."""
         with self._gate.alone():
@@ -202,10 +232,7 @@ class Keeper:
     def move(self, path: str | Path, *, replace: bool) -> None:
         """Copy everything to another folder and go on there; no change can come in between."""
         with self._gate.alone():
-            with self.current():
-                arrays, settings, kept = self.compacted()
-                ids, payload = self.store.ids_of(kept), self.store.payload_of(kept)
-            Store.create(path, arrays, settings, ids, payload, replace=replace)
+            Store.create(path, *self.state(), replace=replace)
             there = Store.open(path, write=True)
             self.store.close()
             self.store, self.version = there, NOWHERE

@@ -7,10 +7,9 @@ from threading import Lock
 from typing import Any
 
 from rankfold.check import InputError, about, check_choice
-from rankfold.index.keeper import Keeper
-from rankfold.neighbors import LivingEngine
+from rankfold.index.keeping import Keeping
+from rankfold.neighbors import VectorEngine
 from rankfold.rankers import RANKERS, AdaptiveGraph, Ranker
-from rankfold.storage import Version
 
 MOST_FITTED = 4
 """Rankers that are kept; those asked for longest ago are dropped."""
@@ -26,22 +25,25 @@ class Methods:
     not change in between. Whoever asks first after a change lets all rankers follow before
     anybody gets one, and those who had one before have left: nobody uses a ranker that follows.
     Each ranker is fitted once; who asks for others need not wait for that.
+
+    Over a database threads may read different states at the same time: rankers belong to one
+    of them then, and none follows.
     """
 
     def __init__(self) -> None:
         self._turn = Lock()
         self._fitting: dict[str, Lock] = {}
-        self._version: Version | None = None
-        self._engine: LivingEngine | None = None
+        self._version: Any = None
+        self._engine: VectorEngine | None = None
         self._fitted: OrderedDict[str, Ranker] = OrderedDict()
 
     def fitted(
         self,
         method: str,
         parameters: dict[str, Any],
-        engine: LivingEngine,
+        engine: VectorEngine,
         n_neighbors: int,
-        keeper: Keeper,
+        keeper: Keeping,
     ) -> Ranker:
         """Return a ranker for a state of the engine.
 
@@ -51,16 +53,18 @@ class Methods:
             A name of RANKERS.
         parameters : dict
             Its parameters; those left out have their defaults.
-        engine : LivingEngine
+        engine : VectorEngine
         n_neighbors : int
             Neighbours in the graph, where the parameters do not say otherwise.
-        keeper : Keeper
+        keeper : Keeping
             Of the engine.
         """
         chosen = min(n_neighbors, max(1, engine.n_alive - 2))
         key = f"{method} {chosen} {sorted(parameters.items())!r}"
         with self._turn:
-            if self._version != keeper.version or self._engine is not engine:
+            if not keeper.keeps_one_state:
+                key = f"{keeper.version} {key}"
+            elif self._version != keeper.version or self._engine is not engine:
                 self._follow(keeper, engine)
             if key in self._fitted:
                 return self._known(key)
@@ -84,7 +88,7 @@ class Methods:
         self._fitted.move_to_end(key)
         return self._fitted[key]
 
-    def _follow(self, keeper: Keeper, engine: LivingEngine) -> None:
+    def _follow(self, keeper: Keeping, engine: VectorEngine) -> None:
         known, self._version = self._version, None  # what is interrupted is fitted again
         rows = None if known is None else keeper.changed_since(known)
         before, self._fitted = self._fitted, OrderedDict()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from rankfold.graph import adaptive_weights, interpolating
 from rankfold.neighbors import Change, LivingEngine
-from rankfold.types import NOBODY, FloatArray, Neighbors
+from rankfold.types import NOBODY, FloatArray, IntArray, Neighbors
 
 N_NEAREST = 3
 """Neighbours between which a new point is put."""
@@ -28,14 +30,30 @@ def among_neighbors(places: FloatArray, engine: LivingEngine, change: Change) ->
     """
     if not engine.n_points:
         return np.zeros((len(change.added), 2), dtype=np.float32)
-    lists = _nearest_old(engine, change)
+    return between(_nearest_old(engine, change), lambda slots: places[slots])
+
+
+def between(lists: Neighbors, places_of: Callable[[IntArray], FloatArray]) -> FloatArray:
+    """Return the weighted mean place of the first points of every list.
+
+    Parameters
+    ----------
+    lists : Neighbors
+        The nearest old points of each new one, one more than get any weight at least.
+    places_of : callable
+        Returns the places of some slots.
+    """
     weights, _, reach = adaptive_weights(lists.sq_distances, N_NEAREST)
     nearest = lists.head(N_NEAREST)
     relative = nearest.sq_distances / np.where(reach > 0, reach, 1.0)[:, None]
     shares = interpolating(weights, relative)
     total = shares.sum(axis=1)[:, None]
     shares /= np.where(total > 0, total, 1.0)  # where everybody has left, the centre is the place
-    means: FloatArray = np.einsum("ij,ijk->ik", shares, places[nearest.indices])
+    slots, back = np.unique(nearest.indices, return_inverse=True)
+    known = np.zeros((len(slots), 2))
+    known[slots != NOBODY] = places_of(slots[slots != NOBODY])
+    places = known[back.reshape(nearest.indices.shape)]
+    means: FloatArray = np.einsum("ij,ijk->ik", shares, places)
     return means.astype(np.float32)
 
 

@@ -7,7 +7,7 @@ from typing import Literal
 from rankfold.check import check_choice
 from rankfold.layout.graph import FEWEST, check_installed, graph_places, is_installed
 from rankfold.layout.map import Map
-from rankfold.layout.projection import Projection
+from rankfold.layout.projection import Located, Projection
 from rankfold.neighbors import LivingEngine
 
 Layout = Literal["auto", "graph", "pca", "none"]
@@ -73,7 +73,7 @@ def kind_without_map(n_features: int) -> str:
     return "plane" if n_features <= PLANE else "pca"
 
 
-def projected(engine: LivingEngine) -> Map:
+def projected(engine: Located) -> Map:
     """Give every point the place that follows from its vector; there may be removed points."""
     kind = kind_without_map(engine.n_features)
     projection = Projection.plane(engine) if kind == "plane" else Projection.pca(engine)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
-from rankfold.neighbors import LivingEngine
-from rankfold.types import FloatArray, IntArray
+from rankfold.types import BoolArray, FloatArray, IntArray
 
 SAMPLE_POINTS, SAMPLE_NUMBERS = 10_000, 2**24
 """The axes are those of a sample of so many points, and of so many numbers in all of them."""
@@ -19,6 +18,25 @@ SMALLEST_EXTENT = 1e-100
 
 FARTHEST = 1e6
 """No place is further out, so that all of them are finite in single precision."""
+
+
+class Located(Protocol):
+    """Holds vectors, some of which may have been removed: an engine, for example."""
+
+    @property
+    def n_points(self) -> int:
+        """The number of vectors, removed ones among them."""
+
+    @property
+    def n_features(self) -> int:
+        """Their length."""
+
+    @property
+    def alive(self) -> BoolArray | None:
+        """Which are left; None where all are."""
+
+    def vectors(self, slots: IntArray) -> FloatArray:
+        """Return some of them."""
 
 
 class Projection(NamedTuple):
@@ -45,32 +63,41 @@ class Projection(NamedTuple):
     axes: FloatArray
 
     @classmethod
-    def plane(cls, engine: LivingEngine) -> Self:
+    def plane(cls, engine: Located) -> Self:
         """Let points of two features lie where they lie; one feature is the first axis."""
         return cls(np.zeros(engine.n_features), np.eye(engine.n_features, 2))._fitted(engine)
 
     @classmethod
-    def pca(cls, engine: LivingEngine) -> Self:
+    def pca(cls, engine: Located) -> Self:
         """Look along the two directions in which a sample of the points spreads most."""
         sample = engine.vectors(_sampled(engine)).astype(np.float64)
         origin = sample.mean(axis=0) if len(sample) else np.zeros(engine.n_features)
         return cls(origin, _directions(sample - origin))._fitted(engine)
+
+    @classmethod
+    def of(cls, settings: dict[str, Any]) -> Self:
+        """Make it from its settings."""
+        return cls(np.array(settings["origin"]), np.array(settings["axes"]))
+
+    def settings(self) -> dict[str, Any]:
+        """Return it as JSON can hold it."""
+        return {"origin": self.origin.tolist(), "axes": self.axes.tolist()}
 
     def places(self, vectors: FloatArray) -> FloatArray:
         """Return the places of vectors."""
         seen = (vectors.astype(np.float64) - self.origin) @ self.axes
         return np.clip(seen, -FARTHEST, FARTHEST).astype(np.float32)
 
-    def of_all(self, engine: LivingEngine) -> FloatArray:
-        """Return the places of all points of an engine, removed ones among them."""
-        places = np.empty((engine.n_points, 2), dtype=np.float32)
-        for rows in _blocks(np.arange(engine.n_points), engine.n_features):
+    def of_all(self, engine: Located) -> FloatArray:
+        """Return a place for every slot of an engine; zero where the point was removed."""
+        places = np.zeros((engine.n_points, 2), dtype=np.float32)
+        for rows in _blocks(_live(engine), engine.n_features):
             places[rows] = self.places(engine.vectors(rows))
         return places
 
-    def _fitted(self, engine: LivingEngine) -> Self:
+    def _fitted(self, engine: Located) -> Self:
         """Move and scale it so that the longer side of all places spans -1 to 1."""
-        live = np.flatnonzero(engine.alive)
+        live = _live(engine)
         if not len(live):
             return self
         low, high = np.full(2, np.inf), np.full(2, -np.inf)
@@ -114,8 +141,12 @@ def _directions(centred: FloatArray) -> FloatArray:
     return np.ascontiguousarray(axes)
 
 
-def _sampled(engine: LivingEngine) -> IntArray:
-    live = np.flatnonzero(engine.alive)
+def _live(engine: Located) -> IntArray:
+    return np.arange(engine.n_points) if engine.alive is None else np.flatnonzero(engine.alive)
+
+
+def _sampled(engine: Located) -> IntArray:
+    live = _live(engine)
     most = max(2, min(SAMPLE_POINTS, SAMPLE_NUMBERS // engine.n_features))
     if len(live) <= most:
         return live

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 
 from rankfold.neighbors.rows import Rows
 from rankfold.types import BoolArray, FloatArray, IntArray, Neighbors, Query
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
 
 
 @runtime_checkable
@@ -57,6 +60,16 @@ class Engine(Protocol):
         """Measure the squared distances of a few points of the database to each other."""
 
 
+class VectorEngine(Engine, Protocol):
+    """An engine of vectors, which it gives back, with lists that are read, not searched."""
+
+    width: int
+    """The length up to which they are."""
+
+    def vectors(self, slots: IntArray) -> FloatArray:
+        """Return points as they were given; scaled to length one for cosine."""
+
+
 @runtime_checkable
 class DistantEngine(Engine, Protocol):
     """An engine whose lists lie elsewhere: asking for few rows at a time is what is cheap.
@@ -76,6 +89,7 @@ class DistantEngine(Engine, Protocol):
         """Return the rows of some points, and those of all that list them."""
 
 
+<<<<<<< HEAD
 class Listing(Protocol):
     """The part of an engine that knows the lists of its points."""
 
@@ -92,5 +106,16 @@ class Listing(Protocol):
 
 
 def live_points(engine: Listing) -> IntArray:
+=======
+def is_distant(engine: object) -> TypeIs[DistantEngine]:
+    """Return whether an engine is a `DistantEngine`.
+
+    The kind is asked, since `isinstance` would read ``alive`` to see whether it is there.
+    """
+    return hasattr(type(engine), "around")
+
+
+def live_points(engine: Engine) -> IntArray:
+>>>>>>> db-keeper
     """Return the points of the database that were not removed."""
     return np.arange(engine.n_points) if engine.alive is None else np.flatnonzero(engine.alive)

@@ -94,13 +94,19 @@ class LivingEngine:
             engine = choose_engine(X, metric, recall, progress)
         if engine.metric != metric:
             raise InputError(f"the engine measures {engine.metric!r}, but metric is {metric!r}.")
-        if isinstance(engine, FaissEngine):
-            points: Points = FaissPoints.of(engine)
-        else:
-            points = ExactPoints.of(engine)
         found = engine.rows(np.arange(engine.n_points), stored_length(width))
-        lists = Neighbors(found.indices.astype(np.int32, copy=False), found.sq_distances)
-        return cls(points, StoredLists(lists), width, recall)
+        return cls.of_lists(engine, found, width, recall)
+
+    @classmethod
+    def of_lists(
+        cls, engine: ExactEngine | FaissEngine, lists: Neighbors, width: int, recall: float
+    ) -> LivingEngine:
+        """Let the points of an engine come and go, whose stored lists are there already."""
+        points: Points = (
+            FaissPoints.of(engine) if isinstance(engine, FaissEngine) else ExactPoints.of(engine)
+        )
+        named = Neighbors(lists.indices.astype(np.int32, copy=False), lists.sq_distances)
+        return cls(points, StoredLists(named), width, recall)
 
     @property
     def n_points(self) -> int:

@@ -74,7 +74,11 @@ def without(lists: Neighbors, alive: BoolArray) -> Neighbors:
     >>> without(lists, np.array([False, True, True])).indices
     array([[ 2,  1, -1]])
     """
-    kept = (lists.indices >= 0) & alive[lists.indices]
+    return moved_up(lists, (lists.indices >= 0) & alive[lists.indices])
+
+
+def moved_up(lists: Neighbors, kept: BoolArray) -> Neighbors:
+    """Keep some entries of every list; what follows those that go moves up."""
     order = np.argsort(~kept, axis=1, kind="stable")
     kept = np.take_along_axis(kept, order, 1)
     return Neighbors(

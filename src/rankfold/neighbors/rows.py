@@ -7,7 +7,7 @@ from typing import Self
 
 import numpy as np
 
-from rankfold.types import IntArray, Neighbors
+from rankfold.types import NOBODY, IntArray, Neighbors
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,5 +52,44 @@ class Rows:
 
     def sources_of(self, places: IntArray) -> IntArray:
         """Return who lists the points at some places, one point after the other."""
-        parts = [self.sources[self.starts[place] : self.starts[place + 1]] for place in places]
-        return np.concatenate([self.sources[:0], *parts])
+        starts = self.starts[places]
+        return self.sources[runs(starts, self.starts[places + 1] - starts)]
+
+    def take(self, places: IntArray) -> Self:
+        """Return some of the rows; their places ascend."""
+        counts = np.diff(self.starts)[places]
+        starts = np.concatenate([[0], np.cumsum(counts)])
+        lists = self.lists.take(places)
+        return type(self)(self.slots[places], lists, starts, self.sources_of(places))
+
+    def joined(self, other: Self) -> Self:
+        """Return the rows of both; where they speak of the same point, the other one counts."""
+        slots = np.concatenate([other.slots, self.slots])
+        _, chosen = np.unique(slots, return_index=True)
+        starts = np.concatenate([other.starts, self.starts[1:] + len(other.sources)])
+        lists = Neighbors(
+            np.concatenate([other.lists.indices, self.lists.indices]),
+            np.concatenate([other.lists.sq_distances, self.lists.sq_distances]),
+        )
+        both = type(self)(slots, lists, starts, np.concatenate([other.sources, self.sources]))
+        return both.take(chosen)
+
+    def places_of(self, slots: IntArray) -> IntArray:
+        """Return the place of each of some points, -1 where it is not here."""
+        if not len(self.slots):
+            return np.full(len(slots), NOBODY)
+        places = np.minimum(np.searchsorted(self.slots, slots), len(self.slots) - 1)
+        return np.where(self.slots[places] == slots, places, NOBODY)
+
+
+def runs(starts: IntArray, counts: IntArray) -> IntArray:
+    """Return whole numbers that count up from each start, so many each.
+
+    Examples
+    --------
+    >>> runs(np.array([5, 0]), np.array([2, 3]))
+    array([5, 6, 0, 1, 2])
+    """
+    before = np.cumsum(counts) - counts
+    places: IntArray = np.arange(int(counts.sum())) + np.repeat(starts - before, counts)
+    return places

@@ -21,7 +21,7 @@ from rankfold.check import (
     check_query,
     check_top,
 )
-from rankfold.neighbors import METRICS, Engine, choose_engine, live_points
+from rankfold.neighbors import METRICS, Engine, choose_engine, is_distant, live_points
 from rankfold.rankers.flow import Edges, Flow, Scored
 from rankfold.rankers.ordering import is_certain, order_points
 from rankfold.rankers.parallel import in_order
@@ -64,7 +64,7 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
         return self
 
     def _engine(self, X: Any) -> Engine:
-        if not isinstance(X, Engine):
+        if not (is_distant(X) or isinstance(X, Engine)):
             X = validate_data(self, X, dtype=[np.float64, np.float32])
             return choose_engine(X, self.metric)
         if X.metric != self.metric:
@@ -251,7 +251,8 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
 
     def _checked(self, query: Query | int) -> Query:
         engine = self.engine_
-        return check_query(query, engine.n_points, engine.n_features, engine.alive)
+        alive = None if is_distant(engine) else engine.alive
+        return check_query(query, engine.n_points, engine.n_features, alive)
 
     def _width(self, top: int) -> int:
         """Return how many scores a query needs at once."""

@@ -32,17 +32,27 @@ def candidate_lists(
     lists = engine.rows(np.arange(engine.n_points), stored_width(asked, n_points))
     if automatic:
         asked = min(choose_n_neighbors(lists), most)
-    if asked > most:
-        warnings.warn(
-            f"n_neighbors={asked} is too large for {n_points} points, of which a point is not "
-            f"its own neighbour, and an adaptive graph needs one more for the scale; using {most}.",
-            stacklevel=4,
-        )
-    chosen = min(asked, most)
+    chosen = at_most(asked, most, n_points)
     return lists.head(stored_width(chosen, n_points)), chosen
 
 
+<<<<<<< HEAD
 def choose_from_sample(engine: Listing, n_neighbors: int | Literal["auto"], seed: int = 0) -> int:
+=======
+def at_most(n_neighbors: int, most: int, n_points: int) -> int:
+    """Return a number of neighbours that there are points for; warn where it is a smaller one."""
+    if n_neighbors > most:
+        warnings.warn(
+            f"n_neighbors={n_neighbors} is too large for {n_points} points, of which a point is "
+            "not its own neighbour, and an adaptive graph needs one more for the scale; "
+            f"using {most}.",
+            stacklevel=5,
+        )
+    return min(n_neighbors, most)
+
+
+def choose_from_sample(engine: Engine, n_neighbors: int | Literal["auto"], seed: int = 0) -> int:
+>>>>>>> db-keeper
     """Return the number of neighbours to use; "auto" looks at the lists of some points only."""
     if not (isinstance(n_neighbors, str) and n_neighbors == "auto"):
         return check_count(n_neighbors, "n_neighbors")

@@ -6,9 +6,17 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from rankfold.neighbors import Engine, mean_sq_distances, plain_sq_distances, positive_shares
+from rankfold.neighbors import (
+    DistantEngine,
+    Engine,
+    is_distant,
+    mean_sq_distances,
+    plain_sq_distances,
+    positive_shares,
+)
 from rankfold.rankers.base import Ranker
-from rankfold.types import FloatArray, Query, Solution, Trace
+from rankfold.rankers.reached import Best, others_wanted, rank_reached, with_round_trips
+from rankfold.types import FloatArray, Query, Ranking, Solution, Trace
 
 
 class Euclidean(Ranker):
@@ -44,12 +52,46 @@ class Euclidean(Ranker):
         amounts: FloatArray = (_negative_shares(query) - positive_shares(query)) * distances
         return amounts
 
+    def _answers(
+        self, queries: Sequence[Query], top: int, include_query: bool, traced: bool
+    ) -> Iterator[Ranking]:
+        for query in queries:
+            engine = self.engine_
+            if is_distant(engine) and _search_suffices(query, include_query):
+                yield _searched(engine, query, top, include_query)
+            else:
+                yield from super()._answers([query], top, include_query, traced)
+
     def _score(
         self, queries: Sequence[Query], traced: bool
     ) -> Iterator[tuple[Solution, Trace | None]]:
         for query in queries:
             scores = plain_scores(self.engine_, query, plain_sq_distances(self.engine_, query))
             yield Solution(scores, residual=0.0, bound=0.0, n_iter=0, converged=True), None
+
+
+def _search_suffices(query: Query, include_query: bool) -> bool:
+    """Return whether an answer can be found without measuring all points.
+
+    Negative examples change the order. The score of a point of the query needs its distances to
+    all examples, which are to be had for points of the database.
+    """
+    return not (query.weights < 0).any() and not (include_query and len(query.vectors))
+
+
+def _searched(engine: DistantEngine, query: Query, top: int, include_query: bool) -> Ranking:
+    """Answer by a search; one more is looked for, to know whether the last one is certain."""
+    before = engine.round_trips
+    wanted = others_wanted(query, top, include_query)
+    found = engine.nearest(query, wanted + 1)
+    ids, sq_distances = (
+        row[0][found.indices[0] >= 0] for row in (found.indices, found.sq_distances)
+    )
+    certain = len(ids) <= wanted or wanted == 0 or sq_distances[wanted] > sq_distances[wanted - 1]
+    best = Best(ids[:wanted].astype(np.intp), -sq_distances[:wanted], 0.0, 0, bool(certain))
+    own = -(engine.pairs(query.ids) @ positive_shares(query)) if include_query else np.empty(0)
+    ranking = rank_reached(engine, query, best, own, top, include_query)
+    return with_round_trips(ranking, engine.round_trips - before)
 
 
 def plain_scores(engine: Engine, query: Query, sq_distances: FloatArray) -> FloatArray:

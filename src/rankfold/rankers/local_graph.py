@@ -23,8 +23,9 @@ from rankfold.rankers.reached import (
     with_those_below,
 )
 from rankfold.rankers.region import Base, LocalScores, ending_at
+from rankfold.rankers.start import ran_start
 from rankfold.solvers import LocalSystem, Reached, Start
-from rankfold.types import NOBODY, FloatArray, IntArray, Neighbors, Query, Ranking, Trace
+from rankfold.types import FloatArray, IntArray, Neighbors, Query, Ranking, Trace
 
 
 class LocalGraph:
@@ -170,33 +171,8 @@ class LocalGraph:
         return turns.best(scores, top), trace
 
     def _start(self, query: Query, unseen: Neighbors) -> Start:
-        """Return what the query gives to its neighbours.
-
-        A point of the query is eliminated, with its seed as its score. So is an unseen vector,
-        whose edges of weight ``s / 2`` also hold their other ends back: they add to the diagonal.
-        """
-        n_ids = len(query.ids)
-        size = max(1.0, -query.weights.min())
-        own = Start(size=size, clamped=query.ids, seeds=query.weights[:n_ids], left_out=query.ids)
-        if not len(query.vectors):
-            return own
-        pulled, pull = self._attach(unseen)
-        seeds = zip(pull, query.weights[n_ids:], strict=True)
-        given = np.concatenate([seed * edges for edges, seed in seeds])
-        points = np.concatenate(pulled)
-        return own._replace(points=points, given=given, pulled=points, pull=np.concatenate(pull))
-
-    def _attach(self, unseen: Neighbors) -> tuple[list[IntArray], list[FloatArray]]:
-        """Return each vector's neighbours and ``2 lambda w``, with ``w = s / 2``."""
         step = self.alternation.step
-        form = ClosedForm.of(unseen, step.n_neighbors)
-        kept = [row != NOBODY for row in form.indices]
-        pulled = [row[use] for row, use in zip(form.indices, kept, strict=True)]
-        strengths = [
-            step.smoothness * row[use].astype(np.float64)
-            for row, use in zip(form.weights, kept, strict=True)
-        ]
-        return pulled, strengths
+        return ran_start(query, unseen, step.n_neighbors, step.smoothness)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_idle": []}

@@ -13,20 +13,24 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from rankfold.check import (
+    InputError,
     check_choice,
     check_count,
     check_flag,
     check_positive,
     check_top,
 )
+from rankfold.neighbors import is_distant
 from rankfold.rankers.alternation import Alternation
 from rankfold.rankers.base import Ranker
 from rankfold.rankers.candidates import candidate_lists
 from rankfold.rankers.closed_form import ClosedForm
+from rankfold.rankers.distant import DistantGraph, distant_neighbors
 from rankfold.rankers.flow import Edges, Flow, Scored
 from rankfold.rankers.graph_step import GraphStep
 from rankfold.rankers.local_graph import LocalGraph
 from rankfold.rankers.pinned_flow import ran_flow
+from rankfold.rankers.reached import with_round_trips
 from rankfold.rankers.whole import WholeGraph
 from rankfold.solvers import DIRECT_LIMIT, SOLVERS
 from rankfold.types import NEGATIVE_WEIGHT, IntArray, Neighbors, Query, Ranking, Solution, Trace
@@ -76,11 +80,12 @@ class RAN(Ranker):
         queries. "cg": conjugate gradients. "local": only where a query reaches, until
         the answer is certain or no score can be off by more than ``tol``. "auto": "direct"
         for up to 5,000 points; beyond that "local", and "cg" where more than a quarter of
-        the points is asked for.
+        the points is asked for. Over a database it is always "local", for one alternation.
 
     Attributes
     ----------
     n_neighbors_ : int
+        The only one of these over a database, whose lists are not read as a whole.
     gamma_ : float
         Mean of the ``gamma_i`` of the first graph, in the unit of the data.
     unit_ : float
@@ -100,6 +105,8 @@ class RAN(Ranker):
     """
 
     negative_weight = NEGATIVE_WEIGHT
+    _local: LocalGraph | DistantGraph | None
+    _whole: WholeGraph | None
 
     def __init__(
         self,
@@ -159,19 +166,28 @@ class RAN(Ranker):
 
     def _fit(self) -> None:
         self._check_parameters()
+        engine = self.engine_
+        if is_distant(engine):
+            k = distant_neighbors(engine, self.n_neighbors, self.max_iter, self.solver)
+            self.n_neighbors_, self._list_width = k, k + 1
+            self._local = DistantGraph(engine, k, self.smoothness, self.tol)
+            return
         self.neighbors_, self.n_neighbors_ = candidate_lists(self.engine_, self.n_neighbors, 2)
+        self._list_width = self.neighbors_.width
         self._first = ClosedForm.of(self.neighbors_, self.n_neighbors_, self.engine_.n_alive)
         self._prepare()
 
     def follow(self, rows: IntArray, width: int) -> bool:
         """Take up changes of the engine; possible for one alternation that is solved locally."""
+        most = max(1, self.engine_.n_alive - 2)
+        if self.n_neighbors != "auto" and min(self.n_neighbors, most) != self.n_neighbors_:
+            return False  # there were or are too few points for so many neighbours
+        if isinstance(self._local, DistantGraph):
+            return True
         if self._local is None or self.max_iter > 1 or self._solver != "local":
             return False
         if self.neighbors_.width > width:
             return False  # lists that were searched for this ranker may have changed anywhere
-        most = max(1, self.engine_.n_alive - 2)
-        if self.n_neighbors != "auto" and min(self.n_neighbors, most) != self.n_neighbors_:
-            return False  # there were or are too few points for so many neighbours
         engine, before, first = self.engine_, self.neighbors_, self._first
         after = engine.rows(np.arange(engine.n_points), before.width)
         form = first.changed(before, after, rows, self._n_alive, engine.n_alive)
@@ -197,8 +213,7 @@ class RAN(Ranker):
         )
         later = SOLVERS["direct" if self.solver == "direct" else "cg"]()
         self._alternation = Alternation(step, later, self.max_iter, self.tol, self.guard)
-        self._local: LocalGraph | None = None
-        self._whole: WholeGraph | None = None
+        self._local, self._whole = None, None
         if self._solver == "local":
             self._local = LocalGraph(
                 self.engine_, self.neighbors_, self._first, self._alternation, followed
@@ -238,6 +253,7 @@ class RAN(Ranker):
     def affinity_(self) -> sparse.csr_array:
         """The first graph, S."""
         check_is_fitted(self)
+        self._refuse_distant("affinity_")
         return self._first.affinity(self.engine_.n_points)
 
     @property
@@ -248,6 +264,7 @@ class RAN(Ranker):
 
     def _whole_graph(self) -> WholeGraph:
         """Return what scores all points; made when it is first needed, by any thread."""
+        self._refuse_distant("a ranking of all points after several alternations")
         whole = self._whole
         if whole is None:
             factorize = self._solver == "direct"
@@ -256,6 +273,16 @@ class RAN(Ranker):
             )
         return whole
 
+    def _refuse_distant(self, what: str) -> None:
+        if isinstance(self._local, DistantGraph):
+            raise InputError(
+                f"{what} needs the graph of all points, but over a database rows are read only "
+                "where a query reaches; fit vectors or an index in a folder for it."
+            )
+
+    def _answers_locally(self, top: int) -> bool:
+        return isinstance(self._local, DistantGraph) or super()._answers_locally(top)
+
     def _answers(
         self, queries: Sequence[Query], top: int, include_query: bool, traced: bool
     ) -> Iterator[Ranking]:
@@ -263,11 +290,14 @@ class RAN(Ranker):
             yield from super()._answers(queries, top, include_query, traced)
             return
         unfinished = unsolved = 0
+        before = self._round_trips
         unseen = self._search_unseen(queries)
+        shared = self._round_trips - before
         for ranking in self._local.rank(queries, unseen, top, include_query):
+            counted, shared = with_round_trips(ranking, shared) if shared else ranking, 0
             unfinished += ranking.trace is not None and ranking.trace.stopped == "max_iter"
             unsolved += not ranking.solution.converged
-            yield ranking
+            yield counted
         self._warn_of_early_ends(len(queries), unfinished, unsolved)
 
     def _score(
@@ -285,22 +315,26 @@ class RAN(Ranker):
     def _search_unseen(self, queries: Sequence[Query]) -> list[Neighbors]:
         """Search the unseen vectors of all queries at once."""
         if not any(len(query.vectors) for query in queries):
-            nobody = Neighbors(self.neighbors_.indices[:0], self.neighbors_.sq_distances[:0])
+            shape = (0, self._list_width)
+            nobody = Neighbors(np.empty(shape, dtype=np.intp), np.empty(shape))
             return [nobody] * len(queries)
         vectors = np.concatenate([query.vectors for query in queries])
-        found = self.engine_.search(vectors, self.neighbors_.width)
+        found = self.engine_.search(vectors, self._list_width)
         ends = np.cumsum([len(query.vectors) for query in queries])
         return [
             found.take(np.arange(end - len(query.vectors), end))
             for query, end in zip(queries, ends, strict=True)
         ]
 
+    @property
+    def _round_trips(self) -> int:
+        return self.engine_.round_trips if is_distant(self.engine_) else 0
+
     def _warn_of_early_ends(self, n_queries: int, unfinished: int, unsolved: int) -> None:
-        settings = self._alternation
         if unfinished:
             warnings.warn(
-                f"{unfinished} of {n_queries} queries ended at max_iter={settings.max_iter} before "
-                f"their scores and objective settled to tol={settings.tol}; raise max_iter or tol.",
+                f"{unfinished} of {n_queries} queries ended at max_iter={self.max_iter} before "
+                f"their scores and objective settled to tol={self.tol}; raise max_iter or tol.",
                 ConvergenceWarning,
                 stacklevel=5,
             )

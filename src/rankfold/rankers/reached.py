@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -81,6 +82,12 @@ def best_found(found: Found) -> Iterator[Best]:
             int(found.n_steps[row]),
             bool(found.certified[row]),
         )
+
+
+def with_round_trips(ranking: Ranking, n_trips: int) -> Ranking:
+    """Count that a database was asked so many times more."""
+    solution, n_before = ranking.solution, ranking.solution.round_trips
+    return replace(ranking, solution=replace(solution, round_trips=n_before + n_trips))
 
 
 def rank_reached(

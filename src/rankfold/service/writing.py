@@ -40,26 +40,24 @@ async def remove(served: Chosen, body: requests.Removed, turn: Turn) -> JSONResp
 def add_points(served: Served, points: Sequence[requests.NewPoint]) -> dict[str, Any]:
     """Add points."""
     check_writable(served)
-    ids = [point.id for point in points if point.id is not None]
-    if ids and len(ids) < len(points):
-        raise InputError(
-            "some points have an id and some have none; give all one, or none.", "points"
-        )
+    ids = all_or_none(
+        [point.id for point in points],
+        "some points have an id and some have none; give all one, or none.",
+    )
     columns = {name: None for point in points for name in point.payload}
     payload = {name: [point.payload.get(name) for point in points] for name in columns}
     with naming_points(served.index, points, new=True):
-        added = served.index.add([point.vector for point in points], ids or None, payload)
+        added = served.index.add([point.vector for point in points], ids, payload)
     return {"ids": added, "points": len(served.index)}
 
 
 def update_points(served: Served, points: Sequence[requests.ChangedPoint]) -> dict[str, Any]:
     """Change points."""
     check_writable(served)
-    vectors = [point.vector for point in points if point.vector is not None]
-    if vectors and len(vectors) < len(points):
-        raise InputError(
-            "some points have a vector and some have none; send them in two requests.", "points"
-        )
+    vectors = all_or_none(
+        [point.vector for point in points],
+        "some points have a vector and some have none; send them in two requests.",
+    )
     columns = list(points[0].payload)
     if any(point.payload.keys() != points[0].payload.keys() for point in points):
         raise InputError(
@@ -68,7 +66,7 @@ def update_points(served: Served, points: Sequence[requests.ChangedPoint]) -> di
     payload = {name: [point.payload[name] for point in points] for name in columns}
     ids = [point.id for point in points]
     with naming_points(served.index, points, new=False):
-        served.index.update(ids, vectors or None, payload)
+        served.index.update(ids, vectors, payload)
     return {"ids": ids, "points": len(served.index)}
 
 
@@ -78,6 +76,14 @@ def remove_points(served: Served, ids: list[Any]) -> dict[str, Any]:
     with naming_ids(served.index, ids):
         served.index.remove(ids)
     return {"ids": ids, "points": len(served.index)}
+
+
+def all_or_none(values: list[Any], mixed: str) -> list[Any] | None:
+    """Return what all points have, or None where no point has it."""
+    n_missing = sum(value is None for value in values)
+    if 0 < n_missing < len(values):
+        raise InputError(mixed, "points")
+    return None if n_missing else values
 
 
 def check_writable(served: Served) -> None:

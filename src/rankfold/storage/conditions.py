@@ -31,6 +31,7 @@ from math import isinf
 
 from rankfold.check import InputError
 from rankfold.storage.columns import UNKNOWN, Column
+from rankfold.storage.dialect import SQLITE, Dialect, Literal
 from rankfold.storage.ids import WHOLE
 from rankfold.storage.tokens import Token, mistake, tokens
 
@@ -42,11 +43,11 @@ MOST_TESTS = 200
 COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
 FITTING = {"integer": "number", "number": "number", "text": "text", "boolean": "boolean"}
 
-Literal = bool | int | float | str
 
-
-def translate(condition: str, columns: Sequence[Column]) -> tuple[str, list[Literal]]:
-    """Return the SQL of a condition, and the values to bind to its question marks.
+def translate(
+    condition: str, columns: Sequence[Column], dialect: Dialect = SQLITE
+) -> tuple[str, list[object]]:
+    """Return the SQL of a condition, and the values to bind to its marks.
 
     Examples
     --------
@@ -54,26 +55,28 @@ def translate(condition: str, columns: Sequence[Column]) -> tuple[str, list[Lite
     ...                                       Column("sold", "boolean", 1)])
     ('(c0 IS NOT NULL AND c0 < ?) AND NOT (c1 IS NOT NULL AND c1 = ?)', [10, True])
     """
-    return _Parser(condition, columns).parse()
+    return _Parser(condition, columns, dialect).parse()
 
 
 class _Parser:
     """Reads a condition from left to right; each method reads one thing and returns its SQL."""
 
-    def __init__(self, condition: str, columns: Sequence[Column]) -> None:
+    def __init__(self, condition: str, columns: Sequence[Column], dialect: Dialect) -> None:
         self._condition = condition
+        self._dialect = dialect
         self._columns = {column.name: column for column in columns}
         self._tokens = iter(tokens(condition))
         self._token = next(self._tokens)
-        self._values: list[Literal] = []
+        self._bound: list[object] = []
+        self._n_values = 0
         self._n_tests = 0
         self._depth = 0
 
-    def parse(self) -> tuple[str, list[Literal]]:
+    def parse(self) -> tuple[str, list[object]]:
         sql = self._any_of()
         if self._token.kind != "end":
             raise self._unexpected("'and', 'or' or the end")
-        return sql, self._values
+        return sql, self._bound
 
     def _any_of(self) -> str:
         parts = [self._all_of()]
@@ -110,7 +113,8 @@ class _Parser:
         if self._accept("is"):
             negated = self._accept("not")
             self._expect("null")
-            return f"({key} IS {'NOT ' if negated else ''}NULL)"
+            present = self._dialect.present(kind, key)
+            return f"({present})" if negated else f"(NOT {present})"
         negated = self._accept("not")
         if self._accept("in"):
             test = self._one_of(kind, key)
@@ -127,41 +131,35 @@ class _Parser:
             negated = sign == "!="
             test = self._compared(kind, key, "=" if negated else sign)
         elif kind == "boolean":
-            test = self._bound(key, "=", True)
+            test = self._bind(self._dialect.compared(kind, key, "=", True))
         else:
             raise self._unexpected(
                 f"a comparison (=, !=, <, <=, >, >=, in, between, like, is) after {start.text!r}"
             )
-        return f"({key} IS NOT NULL AND NOT {test})" if negated else test
+        return f"({self._dialect.present(kind, key)} AND NOT {test})" if negated else test
 
     def _one_of(self, kind: str, key: str) -> str:
         self._expect("(")
-        before = len(self._values)
-        self._values.append(self._value(kind, "="))
+        values = [self._value(kind, "=")]
         while self._accept(","):
-            self._values.append(self._value(kind, "="))
+            values.append(self._value(kind, "="))
         self._expect(")")
-        marks = ", ".join("?" * (len(self._values) - before))
-        return f"({key} IS NOT NULL AND {key} IN ({marks}))"
+        return self._bind(self._dialect.one_of(kind, key, values))
 
     def _like(self, kind: str, key: str) -> str:
         if kind not in ("text", "id", UNKNOWN):
             raise self._mistake(f"'like' is for texts, but this column holds {kind} values")
         if self._token.kind != "text":
             raise self._unexpected("a text in quotes")
-        self._values.append(self._advance().text)
-        return f"(typeof({key}) = 'text' AND {key} LIKE ?)"
+        return self._bind(self._dialect.like(kind, key, self._advance().text))
 
     def _compared(self, kind: str, key: str, sign: str) -> str:
-        value = self._value(kind, sign)
-        if kind == "id" and sign != "=":
-            stored = "text" if isinstance(value, str) else "integer"
-            return f"(typeof({key}) = '{stored}' AND {self._bound(key, sign, value)})"
-        return self._bound(key, sign, value)
+        return self._bind(self._dialect.compared(kind, key, sign, self._value(kind, sign)))
 
-    def _bound(self, key: str, sign: str, value: Literal) -> str:
-        self._values.append(value)
-        return f"({key} IS NOT NULL AND {key} {sign} ?)"
+    def _bind(self, test: tuple[str, Sequence[object]]) -> str:
+        sql, values = test
+        self._bound.extend(values)
+        return sql
 
     def _column(self) -> tuple[str, str]:
         """Return kind and key of a column."""
@@ -175,7 +173,8 @@ class _Parser:
 
     def _value(self, kind: str, sign: str) -> Literal:
         token = self._token
-        if len(self._values) >= MOST_VALUES:
+        self._n_values += 1
+        if self._n_values > MOST_VALUES:
             raise self._mistake(f"there are more than {MOST_VALUES} values")
         if token.text == "null" and token.kind == "keyword":
             raise self._mistake("a missing value is found by 'is null' or 'is not null'")

@@ -20,6 +20,12 @@ from rankfold.methods import METHODS
 
 WORKERS = [
     click.option(
+        "--engine",
+        envvar="RANKFOLD_ENGINE",
+        metavar="ADDRESS",
+        help="A database that holds the index, such as postgresql://host/database.",
+    ),
+    click.option(
         "--scheduler", metavar="ADDRESS", help="A Dask scheduler, such as tcp://host:8786."
     ),
     click.option(
@@ -33,7 +39,7 @@ WORKERS = [
 
 
 def worker_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that say who does the work."""
+    """Add the options that say who does the work, and where the index is."""
     for option in reversed(WORKERS):
         command = option(command)
     return command
@@ -55,7 +61,7 @@ def cluster() -> None:
     "name",
     required=True,
     type=click.Path(path_type=Path),
-    help="The folder to make.",
+    help="The folder to make, or the name in a database.",
 )
 @worker_options
 @click.option("--id-column", metavar="NAME", help="Column of the ids; else 'id'.")
@@ -168,7 +174,7 @@ def rank(
         from rankfold.inputs import read_ids
 
         check_output(output)
-        with Index.open(name) as index:
+        with Index.open(name, engine=options["engine"]) as index:
             names = find_ids(index, read_ids(ids)) if ids else None
             rows = read_all(index, (vectors,)) if vectors else None
         shown = sys.stderr.isatty()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import gettempdir
 from typing import Any, Literal
 
 import numpy as np
@@ -13,8 +14,9 @@ from rankfold.cluster.cells import build_cells
 from rankfold.cluster.holding import batches, hold_all
 from rankfold.cluster.lists import arrays_of, build_lists, forget
 from rankfold.cluster.running import Work, working
-from rankfold.cluster.scratch import INDEX, Scratch, scratch_folder
+from rankfold.cluster.scratch import Scratch, scratch_folder
 from rankfold.cluster.shards import find_shards
+from rankfold.cluster.writing import check_place, write_folder, write_table
 from rankfold.index.building import mapped
 from rankfold.neighbors import FaissEngine, LivingEngine
 from rankfold.neighbors.choice import EXACT_LIMIT
@@ -23,7 +25,6 @@ from rankfold.neighbors.faiss_points import FaissPoints
 from rankfold.neighbors.living import engine_settings, stored_length
 from rankfold.neighbors.planning import Points
 from rankfold.rankers.candidates import choose_from_sample, stored_width
-from rankfold.storage import Store
 from rankfold.storage.columns import Column
 
 LISTS = (
@@ -75,6 +76,7 @@ def build_index(
     id_column: str | None = None,
     vector_columns: list[str] | None = None,
     payload_columns: list[str] | None = None,
+    engine: Any = None,
     replace: bool = False,
     source: dict[str, Any] | None = None,
     scratch: str | Path | None = None,
@@ -92,7 +94,7 @@ def build_index(
         .npy files, Parquet files (with ids and payload), Zarr arrays, folders of such files, or
         patterns such as ``parts/*.npy``. The workers see them under the same names.
     path : str or Path
-        The folder to make.
+        The folder to make, or the name of the index in a database.
     scheduler : str or Client, optional
         The address of a Dask scheduler, or a client. Without, processes on this machine.
     n_workers : int, optional
@@ -103,9 +105,11 @@ def build_index(
         The map; `Index.lay_out` can draw another later.
     id_column, vector_columns, payload_columns : optional
         Columns of Parquet files, as for `rankfold.inputs.read_points`.
+    engine : str, optional
+        The address of a database to write the index into, as for `Index.build`.
     scratch : str or Path, optional
         A folder that the caller and all workers share, with room for the vectors three times;
-        that of ``path`` by default.
+        that of ``path`` by default, and with ``engine`` that of temporary files.
     progress : bool
         Whether to show bars on stderr.
     """
@@ -115,29 +119,32 @@ def build_index(
     if n_neighbors != "auto":
         check_count(n_neighbors, "n_neighbors")
     found = find_shards(shards, id_column, vector_columns, payload_columns)
-    Store.check_place(path, replace=replace)
-    place = Path(path).absolute().parent if scratch is None else Path(scratch)
+    check_place(path, engine, replace=replace)
+    if scratch is None:
+        scratch = Path(path).absolute().parent if engine is None else gettempdir()
     few = sum(map(len, found)) <= EXACT_LIMIT
     with (
-        scratch_folder(place) as folder,
+        scratch_folder(Path(scratch)) as folder,
         working(scheduler, n_workers, forget, progress) as work,
     ):
-        columns = hold_all(work, folder, found, metric, few)
+        columns = hold_all(work, folder, found, metric, few, rounded=engine is not None)
         points = _searched(work, folder, metric, recall, few)
         chosen = choose_from_sample(points, n_neighbors)
-        engine = _listed(work, folder, points, chosen, recall)
-        arrays, drawn = _arrays(folder, engine, layout, chosen)
+        listed = _listed(work, folder, points, chosen, recall)
+        arrays, drawn = _arrays(folder, listed, layout, chosen)
         settings = {
-            "engine": engine,
+            "engine": listed,
             "n_neighbors": chosen,
             "numbered": found[0].id is None,
             **drawn,
             "source": source or {},
         }
         with work.showing("writing"):
-            Store.create_in_batches(
-                path, arrays, settings, columns, batches(found, columns), replace=replace
-            )
+            state, some = (arrays, settings), batches(found, columns)
+            if engine is None:
+                write_folder(path, folder, *state, columns, some, replace=replace)
+            else:
+                write_table(path, engine, *state, some, replace=replace)
     return _described(points, chosen, columns, settings["layout"])
 
 
@@ -171,8 +178,6 @@ def _arrays(
     arrays = arrays_of(scratch, settings) | {name: scratch.load(name) for name in LISTS}
     engine = LivingEngine.restore(arrays, settings)
     places, drawn = mapped(engine, layout, n_neighbors, progress=False)
-    if "faiss" in arrays:
-        arrays["faiss"] = np.memmap(scratch.folder / INDEX, dtype=np.uint8, mode="r")
     return {**arrays, **places}, drawn
 
 

@@ -73,6 +73,7 @@ def rank_many(
     ids: Any = None,
     vectors: Any = None,
     *,
+    engine: str | None = None,
     scheduler: Any = None,
     n_workers: int | None = None,
     top: int = 10,
@@ -84,11 +85,13 @@ def rank_many(
     Parameters
     ----------
     index : str or Path
-        The folder of an index, which workers see under the same name.
+        The folder of an index, which workers see under the same name, or its name in a database.
     ids : list of ids, optional
         Points, each of which is a query.
     vectors : array, shape (n_queries, n_features), optional
         Vectors, each of which is a query; they come after the ids.
+    engine : str, optional
+        The address of that database.
     scheduler, n_workers
         As for `build_index`.
     top : int
@@ -99,9 +102,9 @@ def rank_many(
         More arguments of `Index.query`, such as ``method`` and ``where``, the same for all.
     """
     check_count(top, "top")
-    path = Path(index).absolute()
+    path = str(Path(index).absolute() if engine is None else index)
     names = [] if ids is None else list(ids)
-    with Index.open(path) as there:
+    with Index.open(path, engine=engine) as there:
         there.payload(names, [])  # refuses ids that are not there
         rows = check_vectors(vectors, there.info()["features"])
     if not len(names) + len(rows):
@@ -110,24 +113,29 @@ def rank_many(
     blocks = [(names[start : start + BLOCK_QUERIES], rows[:0]) for start in _starts(names)]
     blocks += [([], rows[start : start + BLOCK_QUERIES]) for start in _starts(rows)]
     with working(scheduler, n_workers, forget, progress) as work:
-        found = work.run("rankings", answer, [(str(path), *block, options) for block in blocks])
+        arguments = [(path, engine, *block, options) for block in blocks]
+        found = work.run("rankings", answer, arguments)
     return Rankings([i for part in found for i in part[0]], [s for part in found for s in part[1]])
 
 
 def answer(
-    path: str, ids: list[Any], vectors: FloatArray, options: dict[str, Any]
+    path: str,
+    engine: str | None,
+    ids: list[Any],
+    vectors: FloatArray,
+    options: dict[str, Any],
 ) -> tuple[list[list[Any]], list[FloatArray]]:
     """Answer some queries; a task."""
-    index = _opened(path, Path(path).stat().st_ino)
+    index = _opened(path, engine, Path(path).stat().st_ino if engine is None else None)
     results = [index.query(one, **options) for one in ids]
     results += [index.query(vectors=one, **options) for one in vectors]
     return [result.ids for result in results], [result.scores for result in results]
 
 
 @lru_cache(maxsize=1)
-def _opened(path: str, _inode: int) -> Index:
+def _opened(path: str, engine: str | None, _inode: int | None) -> Index:
     """Open an index, once in each worker; another one at the same place is opened anew."""
-    return Index.open(path)
+    return Index.open(path, engine=engine)
 
 
 def forget() -> None:

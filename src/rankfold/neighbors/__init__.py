@@ -5,7 +5,14 @@ from __future__ import annotations
 from rankfold.neighbors.approximate import FaissEngine
 from rankfold.neighbors.change import Change
 from rankfold.neighbors.choice import choose_engine
-from rankfold.neighbors.contract import DistantEngine, Engine, Listing, VectorEngine, live_points
+from rankfold.neighbors.contract import (
+    DistantEngine,
+    Engine,
+    Listing,
+    VectorEngine,
+    is_distant,
+    live_points,
+)
 from rankfold.neighbors.dimension import choose_n_neighbors, intrinsic_dimension
 from rankfold.neighbors.exact import METRICS, ExactEngine
 from rankfold.neighbors.living import LivingEngine

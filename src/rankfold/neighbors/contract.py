@@ -89,7 +89,6 @@ class DistantEngine(Engine, Protocol):
         """Return the rows of some points, and those of all that list them."""
 
 
-<<<<<<< HEAD
 class Listing(Protocol):
     """The part of an engine that knows the lists of its points."""
 
@@ -105,8 +104,6 @@ class Listing(Protocol):
         """Find the ``k`` nearest neighbours of points of the database, themselves left out."""
 
 
-def live_points(engine: Listing) -> IntArray:
-=======
 def is_distant(engine: object) -> TypeIs[DistantEngine]:
     """Return whether an engine is a `DistantEngine`.
 
@@ -115,7 +112,6 @@ def is_distant(engine: object) -> TypeIs[DistantEngine]:
     return hasattr(type(engine), "around")
 
 
-def live_points(engine: Engine) -> IntArray:
->>>>>>> db-keeper
+def live_points(engine: Listing) -> IntArray:
     """Return the points of the database that were not removed."""
     return np.arange(engine.n_points) if engine.alive is None else np.flatnonzero(engine.alive)

@@ -36,9 +36,6 @@ def candidate_lists(
     return lists.head(stored_width(chosen, n_points)), chosen
 
 
-<<<<<<< HEAD
-def choose_from_sample(engine: Listing, n_neighbors: int | Literal["auto"], seed: int = 0) -> int:
-=======
 def at_most(n_neighbors: int, most: int, n_points: int) -> int:
     """Return a number of neighbours that there are points for; warn where it is a smaller one."""
     if n_neighbors > most:
@@ -51,8 +48,7 @@ def at_most(n_neighbors: int, most: int, n_points: int) -> int:
     return min(n_neighbors, most)
 
 
-def choose_from_sample(engine: Engine, n_neighbors: int | Literal["auto"], seed: int = 0) -> int:
->>>>>>> db-keeper
+def choose_from_sample(engine: Listing, n_neighbors: int | Literal["auto"], seed: int = 0) -> int:
     """Return the number of neighbours to use; "auto" looks at the lists of some points only."""
     if not (isinstance(n_neighbors, str) and n_neighbors == "auto"):
         return check_count(n_neighbors, "n_neighbors")

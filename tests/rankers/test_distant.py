@@ -173,6 +173,25 @@ def test_a_query_that_needs_too_many_rows_ends_with_the_bound_it_has(monkeypatch
     assert 1e-6 < error <= ranking.solution.bound
 
 
+def test_the_graph_of_diffuse_points_is_read_once_and_again_after_a_change():
+    X = np.random.default_rng(0).normal(size=(6000, 12))
+    living = LivingEngine.build(X, "euclidean", 42)
+    engine = FarEngine(living)
+    there, asked = RAN(20, 30.0).fit(engine), [Query(ids=3), Query(ids=8), Query(vectors=X[[9]])]
+    for change in (lambda: None, lambda: living.add(X[:5] + 0.01), lambda: living.remove([17])):
+        change()
+        engine.refresh()
+        here = RAN(20, 30.0, solver="local").fit(living)
+        trips = []
+        for query in asked:
+            ranking, expected = (some.rank_many([query], top=10)[0] for some in (there, here))
+            np.testing.assert_array_equal(ranking.ids, expected.ids)
+            np.testing.assert_array_equal(ranking.scores, expected.scores)
+            trips.append(ranking.solution.round_trips)
+        assert trips[0] > 0
+        assert trips[1:] == [0, 1]  # the search for a vector
+
+
 def test_exchanges_are_counted_and_a_shared_search_is_that_of_the_first():
     X = sheet(300)
     engine = far(X)

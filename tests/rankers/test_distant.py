@@ -192,6 +192,23 @@ def test_the_graph_of_diffuse_points_is_read_once_and_again_after_a_change():
         assert trips[1:] == [0, 1]  # the search for a vector
 
 
+def test_the_graph_is_read_once_queries_have_fetched_as_much(large):
+    engine = FarEngine(large)
+    there = RAN(5, 1.0).fit(engine)
+    n_rows, trips = 0, []
+    for point in range(2000):
+        engine.fetched.clear()
+        trips.append(there.rank(ids=point, top=10).solution.round_trips)
+        n_rows += len(np.unique(np.concatenate([*engine.fetched, np.empty(0, dtype=int)])))
+        if trips[-1] == 0:
+            break
+    assert trips[-1] == 0 < min(trips[:-1])
+    assert trips[-2] == 1  # everything at once
+    assert engine.n_alive <= n_rows < 1.1 * engine.n_alive
+    engine.refresh()
+    assert there.rank(ids=7, top=10).solution.round_trips > 1
+
+
 def test_exchanges_are_counted_and_a_shared_search_is_that_of_the_first():
     X = sheet(300)
     engine = far(X)

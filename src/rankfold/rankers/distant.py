@@ -57,6 +57,7 @@ class DistantGraph:
         if graph is None:
             wanted, limit = others_wanted(query, top, include_query), self._held.most_rows
             found = self._reach(query, unseen, wanted, self.tol, limit)
+            self._held.fetched(found.n_rows)
             if found.converged or limit is None:
                 best, own = _best(found, query, wanted), query.weights[: len(query.ids)]
                 return rank_reached(self.engine, query, best, own, top, include_query)

@@ -43,6 +43,8 @@ class Reach(NamedTuple):
     bound_of_top : float, optional
         How far the best can be off, where it is certain that they are; else None.
     n_steps : int
+    n_rows : int
+        Rows that were needed.
     converged : bool
     """
 
@@ -51,6 +53,7 @@ class Reach(NamedTuple):
     bound: float
     bound_of_top: float | None
     n_steps: int
+    n_rows: int
     converged: bool
 
 
@@ -92,12 +95,14 @@ def reach(
         if top is not None and (finished or not is_small):
             best = system.certain_top(stand, top)
         if best is not None:
-            return Reach(part.points, best.values, stand.bound, best.bound, n_steps, True)
+            end = n_steps, len(fetched), True
+            return Reach(part.points, best.values, stand.bound, best.bound, *end)
         room = (most_rows - len(fetched)) * len(asked) // len(fetched)
         places = _growing(stand, max(MANY_AT_ONCE, len(part.points)), enough)[: max(1, room)]
         growing = np.setdiff1d(part.border[places], asked)
         if finished or len(fetched) >= most_rows or not len(growing):
-            return Reach(part.points, stand.values, stand.bound, None, n_steps, finished)
+            end = n_steps, len(fetched), finished
+            return Reach(part.points, stand.values, stand.bound, None, *end)
         fetched.add(engine.around(growing), growing)
         asked = np.union1d(asked, growing)
 

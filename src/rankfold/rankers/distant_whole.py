@@ -1,4 +1,4 @@
-"""The graph of a whole database, held in memory where queries need a good part of it anyway."""
+"""The graph of a whole database, held in memory once that is cheaper than fetching rows."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ HELD_SHARE = 0.25
 
 
 class HeldGraph:
-    """RAN's graph of one state of a database; read when a query is found to need it.
+    """RAN's graph of one state of a database; read when fetching rows has cost as much.
 
-    Where smoothness spreads a query over most of the points, fetching them row by row costs
-    more than reading all lists once, after which every query is answered as in memory. After a
-    change it is made again, from rows that the engine has in its cache.
+    Where smoothness spreads a query over a good part of the points, or many queries have
+    fetched as many rows as there are points, reading all lists once is cheaper than going on. Every
+    query is then answered as in memory, until the database changes and it begins anew.
 
     Parameters
     ----------
@@ -41,8 +41,8 @@ class HeldGraph:
         self._engine = engine
         step = GraphStep(n_neighbors, smoothness, 1.0, 0.0, "own", "all")
         self._alternation = Alternation(step, SOLVERS["cg"](), max_iter=1, tol=tol, guard=True)
-        self._wanted = False
         self._held: tuple[int, LocalGraph] | None = None
+        self._fetched = 0, 0
         self._turn = Lock()
 
     @property
@@ -52,10 +52,19 @@ class HeldGraph:
         return int(HELD_SHARE * n_points) if DIRECT_LIMIT < n_points <= MOST_HELD else None
 
     def graph(self) -> LocalGraph | None:
-        """Return the graph in the state that this thread reads, if a query has asked for it."""
-        if not self._wanted or self.most_rows is None:
-            return None
-        return self.read()
+        """Return the graph in the state that this thread reads, if it is held or worth it."""
+        with self._turn:
+            version, (since, n_rows) = self._engine.version, self._fetched
+            if self._held is not None and self._held[0] == version:
+                return self._held[1]
+            worth = since == version and n_rows >= self._engine.n_alive
+        return self.read() if worth and self.most_rows is not None else None
+
+    def fetched(self, n_rows: int) -> None:
+        """Note that a query has fetched rows."""
+        with self._turn:
+            version, (since, before) = self._engine.version, self._fetched
+            self._fetched = version, n_rows + (before if since == version else 0)
 
     def read(self) -> LocalGraph:
         """Return the graph, and read it first where this state is not held."""
@@ -63,7 +72,6 @@ class HeldGraph:
             version = self._engine.version
             if self._held is None or self._held[0] != version:
                 self._held = version, self._made()
-                self._wanted = True
             return self._held[1]
 
     def _made(self) -> LocalGraph:

@@ -82,11 +82,30 @@ class DistantEngine(Engine, Protocol):
     """The length up to which lists are stored."""
 
     @property
+    def version(self) -> int:
+        """The number of the state that this thread reads; it grows with every change."""
+
+    @property
     def round_trips(self) -> int:
         """How often this thread has waited for an answer from there."""
 
     def around(self, slots: IntArray) -> Rows:
         """Return the rows of some points, and those of all that list them."""
+
+
+class Listing(Protocol):
+    """The part of an engine that knows the lists of its points."""
+
+    @property
+    def n_points(self) -> int:
+        """The number of points, removed ones among them."""
+
+    @property
+    def alive(self) -> BoolArray | None:
+        """Which points are left, where some may have been removed."""
+
+    def rows(self, ids: IntArray, k: int) -> Neighbors:
+        """Find the ``k`` nearest neighbours of points of the database, themselves left out."""
 
 
 def is_distant(engine: object) -> TypeIs[DistantEngine]:
@@ -97,6 +116,6 @@ def is_distant(engine: object) -> TypeIs[DistantEngine]:
     return hasattr(type(engine), "around")
 
 
-def live_points(engine: Engine) -> IntArray:
+def live_points(engine: Listing) -> IntArray:
     """Return the points of the database that were not removed."""
     return np.arange(engine.n_points) if engine.alive is None else np.flatnonzero(engine.alive)

@@ -14,11 +14,11 @@ class FarEngine:
     ``fetched`` has the rows of every exchange.
     """
 
-    def __init__(self, living, tells_alive=False):
+    def __init__(self, living, tells_alive=False, exact=True):
         self._living, self._tells_alive = living, tells_alive
         self._here = threading.local()
         self.metric, self.n_features, self.width = living.metric, living.n_features, living.width
-        self.fetched = []
+        self.exact, self.fetched = exact, []
         self.version = 0
         self.refresh()
 

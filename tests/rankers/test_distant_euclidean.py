@@ -43,3 +43,8 @@ def test_ties_are_not_certain():
     ranker = Euclidean().fit(FarEngine(LivingEngine.build(X, "euclidean", 3)))
     assert not ranker.rank(ids=0, top=1).solution.certified
     assert ranker.rank(ids=0, top=2).solution.certified
+
+
+def test_what_a_search_may_miss_is_not_certain():
+    engine = FarEngine(LivingEngine.build(sheet(60), "euclidean", 12), exact=False)
+    assert not Euclidean().fit(engine).rank(ids=7, top=5).solution.certified

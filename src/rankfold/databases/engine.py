@@ -51,6 +51,7 @@ class TableEngine:
         self.metric: str = settings["metric"]
         self.n_features: int = settings["n_features"]
         self.width: int = settings["width"]
+        self.exact: bool = settings["search"] == "exact"
         self._cache = RowCache(settings["stored_width"], settings["precision"])
         self._living: tuple[int, BoolArray] = (NOBODY, np.empty(0, dtype=bool))
         self._turn = Lock()

@@ -81,6 +81,9 @@ class DistantEngine(Engine, Protocol):
     width: int
     """The length up to which lists are stored."""
 
+    exact: bool
+    """Whether a search finds the nearest without fail."""
+
     @property
     def version(self) -> int:
         """The number of the state that this thread reads; it grows with every change."""

@@ -80,15 +80,19 @@ def _search_suffices(query: Query, include_query: bool) -> bool:
 
 
 def _searched(engine: DistantEngine, query: Query, top: int, include_query: bool) -> Ranking:
-    """Answer by a search; one more is looked for, to know whether the last one is certain."""
+    """Answer by a search; one more is looked for, to know whether the last one is certain.
+
+    That it is certain can be known only where a search finds the nearest without fail.
+    """
     before = engine.round_trips
     wanted = others_wanted(query, top, include_query)
     found = engine.nearest(query, wanted + 1)
     ids, sq_distances = (
         row[0][found.indices[0] >= 0] for row in (found.indices, found.sq_distances)
     )
-    certain = len(ids) <= wanted or wanted == 0 or sq_distances[wanted] > sq_distances[wanted - 1]
-    best = Best(ids[:wanted].astype(np.intp), -sq_distances[:wanted], 0.0, 0, bool(certain))
+    clear = len(ids) <= wanted or wanted == 0 or sq_distances[wanted] > sq_distances[wanted - 1]
+    certain = engine.exact and bool(clear)
+    best = Best(ids[:wanted].astype(np.intp), -sq_distances[:wanted], 0.0, 0, certain)
     own = -(engine.pairs(query.ids) @ positive_shares(query)) if include_query else np.empty(0)
     ranking = rank_reached(engine, query, best, own, top, include_query)
     return with_round_trips(ranking, engine.round_trips - before)

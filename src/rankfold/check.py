@@ -128,8 +128,11 @@ def check_flag(value: object, name: str) -> bool:
     return bool(value)
 
 
-def check_matrix(array: Any, name: str, n_columns: int | None = None) -> FloatArray:
-    """Require rows of finite real numbers, as many in each as were fitted."""
+def check_matrix(array: Any, name: str, n_columns: int | None = None, first: int = 0) -> FloatArray:
+    """Require rows of finite real numbers, as many in each as were fitted.
+
+    ``first`` is the number of the first row, for the message.
+    """
     matrix = np.asarray(array)
     if matrix.dtype.kind not in "iufb":
         raise InputError(
@@ -142,18 +145,18 @@ def check_matrix(array: Any, name: str, n_columns: int | None = None) -> FloatAr
         raise InputError(f"{name} has shape {matrix.shape}, but must have shape {expected}.")
     if matrix.dtype != np.float32:
         matrix = matrix.astype(np.float64, copy=False)
-    _check_finite(matrix, name)
+    _check_finite(matrix, name, first)
     return matrix
 
 
-def _check_finite(matrix: FloatArray, name: str) -> None:
+def _check_finite(matrix: FloatArray, name: str, first: int) -> None:
     step = max(1, FINITE_BLOCK // max(1, matrix.shape[1]))
     for start in range(0, len(matrix), step):
         finite = np.isfinite(matrix[start : start + step])
         if not finite.all():
             row, column = np.unravel_index(int(np.argmin(finite)), finite.shape)
             raise InputError(
-                f"row {start + row} of {name} holds NaN or infinity (in column {column}); "
+                f"row {first + start + row} of {name} holds NaN or infinity (in column {column}); "
                 "every value must be finite."
             )
 

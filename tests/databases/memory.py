@@ -118,7 +118,9 @@ class MemorySession:
         if self._state.settings["search"] != "exact":
             return None
         rows = self.rows(self.slots())
-        last = rows.lists.sq_distances[:, -1] if len(rows) else np.empty(0)
+        counts = (rows.lists.indices >= 0).sum(axis=1)
+        last = rows.lists.sq_distances[np.arange(len(rows)), np.maximum(counts - 1, 0)]
+        last = np.where(counts < self._state.settings["width"], np.inf, last)
         found = []
         for vector in vectors:
             near = ((self.vectors(rows.slots) - vector) ** 2).sum(axis=1)

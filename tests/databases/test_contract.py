@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from databases.tables import (
     COLUMNS,
-    STORED,
+    WIDTH,
     change,
     fill,
     no_points,
@@ -131,12 +131,12 @@ def test_listers_are_all_that_would_list_a_vector(filled):
         np.testing.assert_array_equal(vectors, given.vectors[slots])
 
 
-def test_lists_that_are_not_full_let_everybody_in(database, name):
-    fill(database, name, n=STORED)
+def test_lists_that_hold_all_others_let_everybody_in(database, name):
+    fill(database, name, n=WIDTH)
     table = database.open(name)
     with table.reading() as session:
         ((slots, _),) = session.listers(np.full((1, 3), 1e6, dtype=np.float32))
-        assert sorted(slots.tolist()) == list(range(STORED))
+        assert sorted(slots.tolist()) == list(range(WIDTH))
     table.close()
 
 

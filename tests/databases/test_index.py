@@ -54,6 +54,13 @@ def test_queries(pair, method):
         check_answers(*pair, method=method, **settings)
 
 
+def test_round_trips_are_counted(pair):
+    folder, table = pair
+    trips = [table.query("p1").ranking.solution.round_trips for _ in range(2)]
+    assert 0 < trips[1] < trips[0]  # what was read is known
+    assert folder.query("p1").ranking.solution.round_trips == 0
+
+
 def test_both_hold_the_same(pair):
     folder, table = pair
     check_same(folder, table)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import click
 
+from rankfold.cli.cluster import cluster
 from rankfold.cli.demo import demo
 from rankfold.cli.errors import Commands
 from rankfold.cli.evaluate import evaluate
@@ -32,5 +33,5 @@ def main() -> None:
     """Rank by the shape of the data."""
 
 
-for command in (demo, evaluate, index, query, reproduce, serve):
+for command in (cluster, demo, evaluate, index, query, reproduce, serve):
     main.add_command(command)

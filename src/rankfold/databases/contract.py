@@ -106,9 +106,9 @@ class Session(Protocol):
     def listers(self, vectors: FloatArray) -> list[tuple[IntArray, FloatArray]] | None:
         """Return slots and vectors of all points to whose list each vector is near enough.
 
-        Near enough is closer than the last of a full list, or any distance for a list that is
-        not full; some that are just too far may be among them. None where the database cannot
-        tell without reading everything.
+        Near enough is closer than the last of a list, or any distance where the list is shorter
+        than ``width``: it holds all others then. Some that are too far may be among them. None
+        where the database cannot tell without reading everything.
         """
 
     def vectors(self, slots: IntArray) -> FloatArray:

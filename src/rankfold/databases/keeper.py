@@ -60,6 +60,11 @@ class TableKeeper:
         with self._sessions.current() as session:
             return session.head.version
 
+    @property
+    def round_trips(self) -> int:
+        """How often this thread has waited for the database."""
+        return self._sessions.round_trips
+
     @contextmanager
     def current(self) -> Iterator[TableEngine]:
         """Yield the engine; all that this thread reads inside belongs to one state."""

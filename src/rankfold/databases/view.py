@@ -74,6 +74,11 @@ class TableView:
             chosen = [known[name] for name in (known if columns is None else columns)]
             return session.points(_checked(slots), chosen)[1] if chosen else {}
 
+    def points_of(self, slots: Any) -> tuple[list[Any], dict[str, list[Any]]]:
+        """Return ids and payload at some slots, in one exchange."""
+        with self._sessions.current() as session:
+            return session.points(_checked(slots), session.head.columns)
+
     def matching(self, where: str) -> IntArray:
         """Return the slots where a condition holds, ascending."""
         with self._sessions.current() as session:

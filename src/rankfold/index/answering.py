@@ -34,10 +34,13 @@ class Answering:
     @in_one_state
     def answer(self, asked: Asked) -> tuple[list[Any], dict[str, list[Any]], Ranking]:
         """Return ids and payload of the results, and the ranking of their slots."""
+        before = self._keeper.round_trips
         with self._keeper.current() as engine:
-            store = self._keeper.store
             shown = _without_first(self._ranking(asked, engine), asked.offset)
-            return store.ids_of(shown.ids), store.payload_of(shown.ids), shown
+            ids, payload = self._keeper.store.points_of(shown.ids)
+            round_trips = self._keeper.round_trips - before  # to begin and to name them, too
+            solution = replace(shown.solution, round_trips=round_trips)
+            return ids, payload, replace(shown, solution=solution)
 
     @in_one_state
     def reason(self, asked: Asked, point: Any) -> Reason:

@@ -48,6 +48,7 @@ class Keeper:
     """
 
     keeps_one_state = True
+    round_trips = 0
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -214,7 +215,7 @@ class Keeper:
         """Return all of it without removed points."""
         with self.current():
             arrays, settings, kept = self.compacted()
-            return arrays, settings, self.store.ids_of(kept), self.store.payload_of(kept)
+            return arrays, settings, *self.store.points_of(kept)
 
     def lay_out(self, layout: Layout, progress: bool) -> None:
         """Give all points new places, and merge what has changed with them."""

@@ -46,6 +46,9 @@ class Described(Protocol):
     def payload_of(self, slots: Any, columns: Sequence[str] | None = None) -> dict[str, list[Any]]:
         """Return the payload at some slots, column by column; all columns if none are named."""
 
+    def points_of(self, slots: Any) -> tuple[list[Any], dict[str, list[Any]]]:
+        """Return ids and payload at some slots."""
+
     def matching(self, where: str, /) -> IntArray:
         """Return the slots where a condition holds, ascending."""
 
@@ -66,6 +69,10 @@ class Keeping(Protocol):
     @property
     def version(self) -> Any:
         """Which state this thread reads."""
+
+    @property
+    def round_trips(self) -> int:
+        """How often this thread has waited for a database."""
 
     def current(self) -> AbstractContextManager[VectorEngine]:
         """Read one state, that which was committed last, and yield its engine."""

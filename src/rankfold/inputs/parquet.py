@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from rankfold.check import InputError, MissingExtraError
-from rankfold.inputs.columns import check_names, choose
+from rankfold.inputs.columns import Choice, check_names, choose
 from rankfold.inputs.points import Points, checked_points, reading
 from rankfold.types import FloatArray
 
@@ -25,6 +25,27 @@ def read_parquet(
     payload_columns: Sequence[str] | None = None,
 ) -> Points:
     """Read a column of lists, or several of numbers, as vectors; the rest is payload."""
+    choice, total = describe_parquet(path, id_column, vector_columns, payload_columns)
+    lists: dict[str, list[Any]] = {name: [] for name in choice.beside}
+    vectors, n_rows = np.empty((0, 1)), 0
+    for block, columns in parquet_parts(path, choice.vector, choice.beside):
+        if not n_rows:
+            vectors = np.empty((total, block.shape[1]), block.dtype)
+        vectors[n_rows : n_rows + len(block)] = block
+        n_rows += len(block)
+        for name, values in columns.items():
+            lists[name].extend(values)
+    ids = lists[choice.id] if choice.id is not None else None
+    return checked_points(path, vectors, ids, {name: lists[name] for name in choice.payload})
+
+
+def describe_parquet(
+    path: Path,
+    id_column: str | None = None,
+    vector_columns: Sequence[str] | None = None,
+    payload_columns: Sequence[str] | None = None,
+) -> tuple[Choice, int]:
+    """Return what the columns of a file are, and the number of its rows; no value is read."""
     pyarrow = _pyarrow()
     with reading(path, "Parquet"), pyarrow.parquet.ParquetFile(path) as file:
         schema = file.schema_arrow
@@ -37,20 +58,25 @@ def read_parquet(
             vector_columns,
             payload_columns,
         )
-        lists: dict[str, list[Any]] = {name: [] for name in choice.beside}
-        vectors, n_rows = np.empty((0, 1)), 0
-        for batch in file.iter_batches(BATCH, columns=[*choice.vector, *lists]):
-            block = _block(batch, choice.vector, n_rows, repr(str(path)))
-            if not n_rows:
-                vectors = np.empty((file.metadata.num_rows, block.shape[1]), block.dtype)
-            if block.shape[1] != vectors.shape[1]:
-                raise _ragged(repr(str(path)), n_rows, block.shape[1], vectors.shape[1])
-            vectors[n_rows : n_rows + len(block)] = block
+        return choice, int(file.metadata.num_rows)
+
+
+def parquet_parts(
+    path: Path, vector: Sequence[str], beside: Sequence[str]
+) -> Iterator[tuple[FloatArray, dict[str, list[Any]]]]:
+    """Yield vectors and the values of other columns, some rows at a time.
+
+    Without columns of the vector, its blocks have no column.
+    """
+    pyarrow, name, n_rows, width = _pyarrow(), repr(str(path)), 0, None
+    with reading(path, "Parquet"), pyarrow.parquet.ParquetFile(path) as file:
+        for batch in file.iter_batches(BATCH, columns=[*vector, *beside]):
+            block = _block(batch, vector, n_rows, name) if vector else np.empty((len(batch), 0))
+            width = width or block.shape[1]
+            if block.shape[1] != width:
+                raise _ragged(name, n_rows, block.shape[1], width)
             n_rows += len(block)
-            for name, values in lists.items():
-                values.extend(values_of(batch.column(name)))
-    ids = lists[choice.id] if choice.id is not None else None
-    return checked_points(path, vectors, ids, {name: lists[name] for name in choice.payload})
+            yield block, {column: values_of(batch.column(column)) for column in beside}
 
 
 def read_parquet_columns(path: Path) -> dict[str, list[Any]]:

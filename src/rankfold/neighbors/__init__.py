@@ -8,6 +8,7 @@ from rankfold.neighbors.choice import choose_engine
 from rankfold.neighbors.contract import (
     DistantEngine,
     Engine,
+    Listing,
     VectorEngine,
     is_distant,
     live_points,
@@ -28,6 +29,7 @@ __all__ = [
     "Engine",
     "ExactEngine",
     "FaissEngine",
+    "Listing",
     "LivingEngine",
     "Rows",
     "VectorEngine",

@@ -94,11 +94,34 @@ class FaissEngine:
         if index == "auto":
             index = "flat" if self.n_points <= FLAT_LIMIT else "ivf"
         with threads(self.n_threads):
-            self._indexes: dict[str, Index] = {index: INDEXES[index](self._points, self.seed)}
-        self._kind = str(index)
+            made = INDEXES[index](self._points, self.seed)
+        self._take(made)
+
+    @classmethod
+    def over(cls, points: FloatArray, metric: str, recall: float, index: Index) -> FaissEngine:
+        """Search points in float32, of length one for ``cosine``, with an index of them.
+
+        Both may lie in files: neither is copied.
+        """
+        self = cls.__new__(cls)
+        self.metric, self.recall, self.seed = metric, recall, 0
+        self.progress, self.n_threads = False, None
+        self._form = SinglePrecision(metric == "cosine", None)
+        self._held, self._alive, self.n_alive = Growing(points), None, len(points)
+        self.n_features = points.shape[1]
+        self._take(index)
+        return self
+
+    def _take(self, index: Index) -> None:
+        """Take an index, or another that pays where this one does not."""
+        self._kind, self._indexes = index.kind, {index.kind: index}
         self._plans = [self._reach_recall(min(RECALL_NEIGHBORS, self.n_points - 1))]
         self._kind = self._plans[0].kind
         self._indexes = {self._kind: self._indexes[self._kind]}  # others did not pay
+
+    def prepare(self, k: int) -> None:
+        """Measure now how lists of this length reach the asked recall, not when they are found."""
+        self._plan(k)
 
     @property
     def n_points(self) -> int:

@@ -89,6 +89,21 @@ class DistantEngine(Engine, Protocol):
         """Return the rows of some points, and those of all that list them."""
 
 
+class Listing(Protocol):
+    """The part of an engine that knows the lists of its points."""
+
+    @property
+    def n_points(self) -> int:
+        """The number of points, removed ones among them."""
+
+    @property
+    def alive(self) -> BoolArray | None:
+        """Which points are left, where some may have been removed."""
+
+    def rows(self, ids: IntArray, k: int) -> Neighbors:
+        """Find the ``k`` nearest neighbours of points of the database, themselves left out."""
+
+
 def is_distant(engine: object) -> TypeIs[DistantEngine]:
     """Return whether an engine is a `DistantEngine`.
 
@@ -97,6 +112,6 @@ def is_distant(engine: object) -> TypeIs[DistantEngine]:
     return hasattr(type(engine), "around")
 
 
-def live_points(engine: Engine) -> IntArray:
+def live_points(engine: Listing) -> IntArray:
     """Return the points of the database that were not removed."""
     return np.arange(engine.n_points) if engine.alive is None else np.flatnonzero(engine.alive)

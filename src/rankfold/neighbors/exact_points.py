@@ -139,7 +139,11 @@ class ExactPoints:
 
     def state(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return arrays and settings from which `restore` makes the same again."""
-        return {"points": self.points, "alive": self.alive.copy()}, {"metric": self.metric}
+        return {"points": self.points, "alive": self.alive.copy()}, self.settings()
+
+    def settings(self) -> dict[str, Any]:
+        """Return the settings of the state, as JSON can hold them."""
+        return {"metric": self.metric}
 
     @classmethod
     def restore(cls, arrays: dict[str, Any], settings: dict[str, Any]) -> ExactPoints:

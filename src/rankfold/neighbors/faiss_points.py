@@ -102,12 +102,20 @@ class FaissPoints(FaissEngine):
         index = self._indexes[self._kind]
         if isinstance(index, InvertedIndex | GraphIndex):
             arrays.update(index.state())
+        return arrays, self.settings()
+
+    def settings(self) -> dict[str, Any]:
+        """Return the settings of the state, as JSON can hold them."""
         settings = {name: getattr(self, name) for name in SETTINGS}
-        return arrays, {**settings, "index": self._kind, "plans": [*map(asdict, self._plans)]}
+        return {**settings, "index": self._kind, "plans": [*map(asdict, self._plans)]}
 
     @classmethod
     def restore(cls, arrays: dict[str, Any], settings: dict[str, Any]) -> Self:
-        """Make it from its state: nothing is trained or searched."""
+        """Make it from its state: nothing is trained or searched.
+
+        In the place of bytes, ``faiss`` may be an index that is open, such as one that FAISS maps
+        from a file.
+        """
         engine = FaissEngine.__new__(FaissEngine)
         for name in SETTINGS:
             setattr(engine, name, settings[name])
@@ -153,7 +161,9 @@ def _restored(kind: str, arrays: dict[str, Any]) -> Index:
         return FlatIndex(arrays["points"], 0)
     import faiss
 
-    index = faiss.deserialize_index(np.asarray(arrays["faiss"]))
+    index = arrays["faiss"]
+    if isinstance(index, np.ndarray):
+        index = faiss.deserialize_index(np.asarray(index))
     return (
         InvertedIndex.restore(index, arrays["cells"])
         if kind == "ivf"

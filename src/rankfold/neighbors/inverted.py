@@ -31,19 +31,9 @@ class InvertedIndex:
     n_spare = 0
 
     def __init__(self, points: FloatArray, seed: int) -> None:
-        import faiss
-
-        n_points, n_features = points.shape
-        self.n_cells: int = max(1, min(n_points, int(CELLS_PER_ROOT * np.sqrt(n_points))))
-        self._index = faiss.IndexIVFFlat(faiss.IndexFlatL2(n_features), n_features, self.n_cells)
-        self._index.cp.seed = seed + 1
-        self._index.cp.niter = TRAINING_STEPS
-        self._index.cp.min_points_per_centroid = 1
-        self._index.cp.max_points_per_centroid = TRAINING_POINTS
-        n_training = min(n_points, TRAINING_POINTS * self.n_cells)
-        sample = np.random.default_rng(seed).choice(n_points, n_training, replace=False)
-        self._index.train(points[np.sort(sample)])
-        self._fill(points, self._nearest_cells(points))
+        self._index = trained(points, seed)
+        self.n_cells = int(self._index.nlist)
+        self._fill(points, nearest_cells(self._index, points))
 
     @classmethod
     def restore(cls, index: Any, cells: IntArray) -> InvertedIndex:
@@ -74,11 +64,6 @@ class InvertedIndex:
     @property
     def _cells(self) -> IntArray:
         return self._members.rows
-
-    def _nearest_cells(self, points: FloatArray) -> IntArray:
-        starts = range(0, len(points), 2**16)
-        parts = [self._index.quantizer.search(points[i : i + 2**16], 1)[1][:, 0] for i in starts]
-        return np.concatenate(parts, dtype=np.int32)
 
     def _fill(self, points: FloatArray, cells: IntArray) -> None:
         """Store each cell at once: lists that grow point by point take up to twice as much."""
@@ -119,7 +104,7 @@ class InvertedIndex:
     def add(self, points: FloatArray, n_added: int) -> None:
         """Put each point into the cell of its nearest centre."""
         added = points[len(points) - n_added :]
-        self._members.append(self._nearest_cells(added))
+        self._members.append(nearest_cells(self._index, added))
         self._index.add(added)
 
     def state(self) -> dict[str, Any]:
@@ -127,6 +112,33 @@ class InvertedIndex:
         import faiss
 
         return {"faiss": faiss.serialize_index(self._index), "cells": self._cells.copy()}
+
+
+def trained(points: FloatArray, seed: int) -> Any:
+    """Return an empty index of FAISS, its cells found in a sample of the points.
+
+    Only the sample is read, so that the points may lie in a file that is larger than memory.
+    """
+    import faiss
+
+    n_points, n_features = points.shape
+    n_cells = max(1, min(n_points, int(CELLS_PER_ROOT * np.sqrt(n_points))))
+    index = faiss.IndexIVFFlat(faiss.IndexFlatL2(n_features), n_features, n_cells)
+    index.cp.seed = seed + 1
+    index.cp.niter = TRAINING_STEPS
+    index.cp.min_points_per_centroid = 1
+    index.cp.max_points_per_centroid = TRAINING_POINTS
+    n_training = min(n_points, TRAINING_POINTS * n_cells)
+    sample = np.random.default_rng(seed).choice(n_points, n_training, replace=False)
+    index.train(points[np.sort(sample)])
+    return index
+
+
+def nearest_cells(index: Any, points: FloatArray) -> IntArray:
+    """Return the cell of every point: that with the nearest centre."""
+    starts = range(0, len(points), 2**16)
+    parts = [index.quantizer.search(points[i : i + 2**16], 1)[1][:, 0] for i in starts]
+    return np.concatenate(parts, dtype=np.int32)
 
 
 def _doubling(first: int, most: int) -> tuple[int, ...]:

@@ -193,9 +193,12 @@ class LivingEngine:
 
     def state(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return arrays, and settings that JSON can hold, from which `restore` makes it again."""
-        arrays, settings = self._points.state()
-        settings |= {"engine": self._points.kind, "width": self.width, "recall": self.recall}
-        return {**arrays, **self._stored.arrays()}, settings
+        arrays, _ = self._points.state()
+        return {**arrays, **self._stored.arrays()}, self.settings()
+
+    def settings(self) -> dict[str, Any]:
+        """Return the settings of the state alone."""
+        return engine_settings(self._points, self.width, self.recall)
 
     @classmethod
     def restore(cls, arrays: dict[str, Any], settings: dict[str, Any]) -> LivingEngine:
@@ -240,6 +243,11 @@ class LivingEngine:
     def _made(self, change: Change) -> Change:
         self.apply(change)
         return change
+
+
+def engine_settings(points: Points, width: int, recall: float) -> dict[str, Any]:
+    """Return settings that JSON can hold, of an engine of these points."""
+    return {**points.settings(), "engine": points.kind, "width": width, "recall": recall}
 
 
 def stored_length(width: int) -> int:

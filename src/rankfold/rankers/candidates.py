@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from rankfold.check import check_count
-from rankfold.neighbors import Engine, choose_n_neighbors, live_points
+from rankfold.neighbors import Engine, Listing, choose_n_neighbors, live_points
 from rankfold.neighbors.dimension import DIFFUSE_NEIGHBORS, DIMENSION_NEIGHBORS
 from rankfold.types import Neighbors
 
@@ -48,7 +48,7 @@ def at_most(n_neighbors: int, most: int, n_points: int) -> int:
     return min(n_neighbors, most)
 
 
-def choose_from_sample(engine: Engine, n_neighbors: int | Literal["auto"], seed: int = 0) -> int:
+def choose_from_sample(engine: Listing, n_neighbors: int | Literal["auto"], seed: int = 0) -> int:
     """Return the number of neighbours to use; "auto" looks at the lists of some points only."""
     if not (isinstance(n_neighbors, str) and n_neighbors == "auto"):
         return check_count(n_neighbors, "n_neighbors")

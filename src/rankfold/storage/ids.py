@@ -51,9 +51,13 @@ def distinct_ids(ids: Any) -> list[Id]:
     """
     checked = checked_ids(ids)
     if len(set(checked)) < len(checked):
-        twice = [value for value, count in Counter(checked).items() if count > 1]
-        raise InputError(f"ids are given more than once: {few(twice)}; every point needs its own.")
+        raise ids_twice(value for value, count in Counter(checked).items() if count > 1)
     return checked
+
+
+def ids_twice(ids: Iterable[Id]) -> InputError:
+    """Return the error for ids that several points have."""
+    return InputError(f"ids are given more than once: {few(ids)}; every point needs its own.")
 
 
 def checked_slots(slots: Any, name: str) -> list[int]:

@@ -6,24 +6,35 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from rankfold.check import InputError
+from rankfold.check import InputError, StorageError
 from rankfold.storage.columns import EXACT, Column, Value, Values, too_large
 from rankfold.storage.database import Database, Row, checksum, damaged
-from rankfold.storage.ids import Id, Slots, few
+from rankfold.storage.ids import Id, Slots, few, ids_twice
 from rankfold.storage.manifest import POINTS_BY_ID, points_table
 
 FEW = 1000
 """Up to so many points are looked up one by one, without counting all."""
 
 
-def make_points(
-    database: Database, columns: Sequence[Column], ids: Sequence[Id], payload: Mapping[str, Values]
-) -> None:
-    """Make the table anew, with slots from 0."""
+Batch = tuple[Sequence[Id], Mapping[str, Values]]
+"""Ids of some points, and their payload."""
+
+
+def make_points(database: Database, columns: Sequence[Column], batches: Iterable[Batch]) -> None:
+    """Make the table anew, with slots from 0 in the order of the batches."""
     database.rows("DROP TABLE IF EXISTS points")
     database.rows(points_table(columns))
-    insert_points(database, columns, range(len(ids)), ids, payload)
-    database.rows(POINTS_BY_ID)  # one sort is faster than many insertions
+    first = 0
+    for ids, payload in batches:
+        insert_points(database, columns, range(first, first + len(ids)), ids, payload)
+        first += len(ids)
+    try:
+        database.rows(POINTS_BY_ID)  # one sort is faster than many insertions
+    except StorageError as error:
+        twice = database.rows("SELECT id FROM points GROUP BY id HAVING count(*) > 1")
+        if not twice:
+            raise
+        raise ids_twice(name for (name,) in twice) from error
 
 
 def insert_points(

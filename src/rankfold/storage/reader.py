@@ -172,6 +172,11 @@ class Reader:
             chosen = [known[name] for name in (known if columns is None else columns)]
             return payload_columns(database, chosen, checked)
 
+    def points_of(self, slots: Any) -> tuple[list[Id], dict[str, list[Value]]]:
+        """Return ids and payload at some slots."""
+        with self.reading():
+            return self.ids_of(slots), self.payload_of(slots)
+
     def matching(self, condition: str) -> Slots:
         """Return the slots where a condition holds, ascending; see ``storage.conditions``."""
         with self._snapshots.holding() as (database, manifest, _):

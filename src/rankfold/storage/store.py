@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace as replaced
 from pathlib import Path
@@ -21,6 +21,7 @@ from rankfold.storage.ids import Id, distinct_ids, distinct_slots
 from rankfold.storage.locking import WriterLock
 from rankfold.storage.manifest import Manifest, read_manifest, settings_text
 from rankfold.storage.points import (
+    Batch,
     change_points,
     check_new,
     delete_points,
@@ -92,15 +93,32 @@ class Store(Reader):
         replace : bool
             Put all this into a store that is there already, in one step; its readers follow.
         """
-        folder = Path(path)
-        checked = checked_arrays(arrays)
-        text = settings_text(settings)
         names = distinct_ids(ids)
         values = checked_payload(payload, len(names))
         columns = new_columns(values)
+        cls.create_in_batches(path, arrays, settings, columns, [(names, values)], replace=replace)
+
+    @classmethod
+    def create_in_batches(
+        cls,
+        path: str | Path,
+        arrays: Mapping[str, Any],
+        settings: Mapping[str, Any],
+        columns: tuple[Column, ...],
+        batches: Iterable[Batch],
+        *,
+        replace: bool = False,
+    ) -> None:
+        """Make a store like `create`, of checked ids and payload that are never all in memory.
+
+        Arrays may be maps of files. The columns must be able to hold every batch.
+        """
+        folder = Path(path)
+        checked = checked_arrays(arrays)
+        text = settings_text(settings)
 
         def fill(database: Database) -> None:
-            make_points(database, columns, names, values)
+            make_points(database, columns, batches)
 
         if replace and folder.exists():
             with cls.open(folder, write=True) as store:

@@ -59,12 +59,12 @@ def copy_points(
     _copy(connection, target, packed_columns)
 
 
-def copy_rows(connection: Connection, number: int, rows: Rows, precision: str) -> None:
+def copy_rows(connection: Connection, number: int, rows: Rows, settings: dict[str, Any]) -> None:
     """Write rows that are new."""
     packed_columns = [
         packed_integers(rows.slots),
-        packed_lists(rows, precision),
-        packed_numbers(_reach(rows.lists)),
+        packed_lists(rows, settings["precision"]),
+        packed_numbers(_reach(rows.lists, settings["width"])),
         packed_sources(rows),
     ]
     target = f"rankfold_{number}_lists (slot, lists, reach, sources)"
@@ -93,9 +93,13 @@ def _packed_places(places: FloatArray | None, n_points: int) -> list[list[bytes]
     return [packed_numbers(np.asarray(places)[:, axis]) for axis in (0, 1)]
 
 
-def _reach(lists: Neighbors) -> FloatArray:
-    """Return the squared distance of the last of each full list, infinity for the others."""
+def _reach(lists: Neighbors, width: int) -> FloatArray:
+    """Return the squared distance of the last of each list, infinity for those below a width.
+
+    Lists that are shorter hold all others.
+    """
+    counts = np.count_nonzero(lists.indices >= 0, axis=1)
     if not lists.width:
-        return np.full(len(lists.indices), np.inf)
-    last = lists.sq_distances[:, -1].astype(np.float64)
-    return np.where(lists.indices[:, -1] >= 0, last, np.inf)
+        return np.full(len(counts), np.inf)
+    last = lists.sq_distances[np.arange(len(counts)), np.maximum(counts - 1, 0)]
+    return np.where(counts < width, np.inf, last.astype(np.float64))

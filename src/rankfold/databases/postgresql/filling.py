@@ -85,7 +85,7 @@ class PostgreSQLFilling:
     def write_rows(self, rows: Rows) -> None:
         """Write rows of points that are there."""
         with explained(self._address):
-            copy_rows(self._connection, self._number, rows, self._settings["precision"])
+            copy_rows(self._connection, self._number, rows, self._settings)
 
     @contextmanager
     def session(self) -> Iterator[PostgreSQLSession]:

@@ -49,7 +49,7 @@ class PostgreSQLWriting(PostgreSQLSession):
             if len(added.slots):
                 copy_points(connection, number, added, change.columns, settings["n_features"])
             if len(change.rows):
-                copy_rows(connection, number, change.rows, settings["precision"])
+                copy_rows(connection, number, change.rows, settings)
             changed = np.union1d(np.union1d(change.removed, added.slots), change.rows.slots)
             n_points = max([self.head.n_points, *(added.slots[-1:] + 1).tolist()])
             n_alive = self.head.n_alive + len(added.slots) - len(change.removed)

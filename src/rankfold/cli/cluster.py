@@ -1,0 +1,183 @@
+"""``rankfold cluster``: heavy work on the workers of Dask."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+from rankfold.cli.errors import Command, interruptible
+from rankfold.cli.ids import find_ids
+from rankfold.cli.index import NAME, STOPPED, summary
+from rankfold.cli.options import count_or_auto, setting, words
+from rankfold.cli.query import check_parameters, read_all
+from rankfold.cli.tables import counted
+from rankfold.methods import METHODS
+
+WORKERS = [
+    click.option(
+        "--engine",
+        envvar="RANKFOLD_ENGINE",
+        metavar="ADDRESS",
+        help="A database that holds the index, such as postgresql://host/database.",
+    ),
+    click.option(
+        "--scheduler", metavar="ADDRESS", help="A Dask scheduler, such as tcp://host:8786."
+    ),
+    click.option(
+        "--workers",
+        "n_workers",
+        type=click.IntRange(1),
+        metavar="NUMBER",
+        help="Processes on this machine, without a scheduler; else one for each core.",
+    ),
+]
+
+
+def worker_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that say who does the work, and where the index is."""
+    for option in reversed(WORKERS):
+        command = option(command)
+    return command
+
+
+@click.group()
+def cluster() -> None:
+    """Do heavy work on many machines, or on all cores of this one.
+
+    It takes workers of Dask, which share the folders of shards and indexes.
+    """
+
+
+@cluster.command(cls=Command)
+@click.argument("shards", nargs=-1, required=True)
+@click.option(
+    "-o",
+    "--output",
+    "name",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="The folder to make, or the name in a database.",
+)
+@worker_options
+@click.option("--id-column", metavar="NAME", help="Column of the ids; else 'id'.")
+@click.option(
+    "--vector-columns",
+    type=words,
+    metavar="NAMES",
+    help="Columns of the vector, parted by commas; else those that look like one.",
+)
+@click.option(
+    "--payload-columns",
+    type=words,
+    metavar="NAMES",
+    help="Columns to keep as payload; else all others. '' keeps none.",
+)
+@click.option(
+    "--metric",
+    type=click.Choice(["euclidean", "cosine"]),
+    default="euclidean",
+    show_default=True,
+)
+@click.option(
+    "--neighbors",
+    "n_neighbors",
+    type=count_or_auto,
+    metavar="NUMBER",
+    default="auto",
+    show_default=True,
+    help="Neighbours in the graph; auto looks at the data.",
+)
+@click.option(
+    "--recall",
+    type=click.FloatRange(0, 1, min_open=True),
+    default=0.99,
+    show_default=True,
+    help="Share of true neighbours that the lists of many points must hold.",
+)
+@click.option(
+    "--layout",
+    type=click.Choice(["pca", "none"]),
+    default="pca",
+    show_default=True,
+    help="How the map is drawn; index map can draw another later.",
+)
+@click.option(
+    "--scratch",
+    type=click.Path(path_type=Path),
+    help="A folder that all workers share; else that of the index.",
+)
+@click.option("--replace", is_flag=True, help="Replace the index that is there.")
+def build(shards: tuple[str, ...], name: Path, **options: Any) -> None:
+    """Build an index of vectors that may be larger than memory.
+
+    SHARDS are .npy files, Parquet files, Zarr arrays, or folders of such files.
+    """
+    with interruptible(STOPPED):
+        from rankfold.cluster import build_index
+
+        made = build_index(list(shards), name, progress=sys.stderr.isatty(), **options)
+        click.echo(f"{name}: {summary(asdict(made))}, recall {made.recall:.4g}")
+
+
+@cluster.command(cls=Command)
+@NAME
+@click.option("--ids", metavar="FILE", help="A file of ids, one per line; each is a query.")
+@click.option("--vectors", metavar="FILE", help="A file of vectors; each is a query.")
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="The file to write: .npz or .parquet, with query, rank, id and score.",
+)
+@worker_options
+@click.option("--top", type=int, default=10, show_default=True, help="How many results.")
+@click.option("--where", metavar="CONDITION", help="On payload, such as 'price < 10 and not sold'.")
+@click.option(
+    "--method",
+    type=click.Choice(METHODS),
+    metavar="NAME",
+    default="ran",
+    show_default=True,
+    help=f"How to rank: {', '.join(METHODS)}.",
+)
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    type=setting,
+    metavar="NAME=VALUE",
+    help="A parameter of the method, such as smoothness=10.",
+)
+def rank(
+    name: Path,
+    ids: str | None,
+    vectors: str | None,
+    output: Path,
+    settings: tuple[tuple[str, Any], ...],
+    **options: Any,
+) -> None:
+    """Rank the points of an index for each of many queries."""
+    if not ids and not vectors:
+        raise click.UsageError("Give a file of ids with --ids, or of vectors with --vectors.")
+    parameters = dict(settings)
+    check_parameters(options["method"], parameters)
+    with interruptible(STOPPED):
+        from rankfold.cluster import rank_many
+        from rankfold.cluster.ranking import check_output
+        from rankfold.index import Index
+        from rankfold.inputs import read_ids
+
+        check_output(output)
+        with Index.open(name, engine=options["engine"]) as index:
+            names = find_ids(index, read_ids(ids)) if ids else None
+            rows = read_all(index, (vectors,)) if vectors else None
+        shown = sys.stderr.isatty()
+        rankings = rank_many(name, names, rows, progress=shown, **options, **parameters)
+        rankings.save(output)
+        click.echo(f"{output}: {counted(len(rankings), 'ranking')}")

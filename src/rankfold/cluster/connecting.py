@@ -1,0 +1,104 @@
+"""A client of Dask: of a cluster that is there, or of one on this machine alone."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rankfold.check import InputError, MissingExtraError, check_count
+
+PATIENCE = 30
+"""Seconds to wait for a scheduler, and for its first worker."""
+
+FAILURES = 10
+"""How many workers may die while they do a task before it is given up; Dask's own default is 3."""
+
+RESTART = "10 minutes"
+"""How long a lost process may take to come back; Dask's own 15 s are few on a busy machine."""
+
+
+@contextmanager
+def connected(scheduler: Any = None, n_workers: int | None = None) -> Iterator[Any]:
+    """Yield a client of Dask.
+
+    Parameters
+    ----------
+    scheduler : str or Client, optional
+        The address of a scheduler, or a client, which stays open. Without, processes on this
+        machine, each with one thread, that end with the block.
+    n_workers : int, optional
+        How many processes; as many as there are cores by default.
+    """
+    distributed = _distributed()
+    if scheduler is not None and n_workers is not None:
+        raise InputError(
+            "n_workers is given together with scheduler, whose workers are there already; "
+            "give one of them."
+        )
+    if isinstance(scheduler, distributed.Client):
+        _check_workers(scheduler)
+        yield scheduler
+    elif scheduler is not None:
+        with _client_of(distributed, scheduler) as client:
+            _check_workers(client)
+            yield client
+    else:
+        count = os.cpu_count() or 1 if n_workers is None else check_count(n_workers, "n_workers")
+        with own_cluster(count) as cluster, distributed.Client(cluster) as client:
+            yield client
+
+
+@contextmanager
+def own_cluster(n_workers: int) -> Iterator[Any]:
+    """Yield a cluster of processes on this machine, which ends with the block."""
+    import dask
+
+    distributed = _distributed()
+    settings = {
+        "distributed.scheduler.allowed-failures": FAILURES,
+        "distributed.deploy.lost-worker-timeout": RESTART,
+    }
+    with (
+        dask.config.set(settings),
+        distributed.LocalCluster(
+            n_workers=n_workers,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address=":0",  # any port: another cluster may have the usual one
+            preload="rankfold.cluster.quiet",
+            silence_logs=logging.CRITICAL,  # a worker that is started again is no news
+        ) as cluster,
+    ):
+        yield cluster
+
+
+def _client_of(distributed: Any, address: Any) -> Any:
+    try:
+        return distributed.Client(address, timeout=PATIENCE)
+    except (OSError, ValueError, TypeError) as error:
+        raise InputError(
+            f"there is no Dask scheduler at {address!r} ({str(error) or type(error).__name__}); "
+            "give an address such as 'tcp://host:8786', or none to work on this machine."
+        ) from error
+
+
+def _check_workers(client: Any) -> None:
+    """Require workers; some may still be on their way."""
+    try:
+        client.wait_for_workers(1, timeout=PATIENCE)
+    except TimeoutError as error:
+        raise InputError(
+            f"the Dask scheduler at {client.scheduler.address!r} has no workers; start some with "
+            "'dask worker ADDRESS'."
+        ) from error
+
+
+def _distributed() -> Any:
+    try:
+        import distributed
+    except ModuleNotFoundError:
+        raise MissingExtraError("dask", "dask") from None
+    return distributed

@@ -1,0 +1,164 @@
+"""Many queries to one index, answered by the workers of a Dask cluster."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rankfold.check import InputError, MissingExtraError, check_count, check_vectors
+from rankfold.cluster.running import working
+from rankfold.files import check_folder, replacing
+from rankfold.index import Index
+from rankfold.types import FloatArray
+
+BLOCK_QUERIES = 64
+"""Queries that a worker answers at a time."""
+
+FORMATS = (".npz", ".parquet")
+
+
+@dataclass(frozen=True, eq=False)
+class Rankings:
+    """The answers to many queries, in the order of the queries, best first in each.
+
+    Parameters
+    ----------
+    ids : list of lists of str and int
+    scores : list of arrays
+    """
+
+    ids: list[list[Any]]
+    scores: list[FloatArray]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def columns(self) -> dict[str, Any]:
+        """Return a row for every result: number of the query, rank, id and score.
+
+        Ids are numbers where all of them are, else texts.
+        """
+        counts = [len(ids) for ids in self.ids]
+        names = [name for ids in self.ids for name in ids]
+        if not all(isinstance(name, int) for name in names):
+            names = [str(name) for name in names]
+        ranks = [np.arange(1, count + 1) for count in counts]
+        return {
+            "query": np.repeat(np.arange(len(self)), counts),
+            "rank": np.concatenate([np.empty(0, dtype=np.int64), *ranks]),
+            "id": np.array(names, dtype=None if names else np.int64),
+            "score": np.concatenate([np.empty(0), *self.scores]),
+        }
+
+    def save(self, path: str | Path) -> None:
+        """Write all columns into an .npz or Parquet file."""
+        path = Path(path)
+        check_output(path)
+        with replacing(path) as partial:
+            if path.suffix.lower() == ".npz":
+                with partial.open("wb") as file:
+                    np.savez(file, **self.columns())
+            else:
+                import pyarrow.parquet
+
+                pyarrow.parquet.write_table(pyarrow.table(self.columns()), partial)
+
+
+def rank_many(
+    index: str | Path,
+    ids: Any = None,
+    vectors: Any = None,
+    *,
+    engine: str | None = None,
+    scheduler: Any = None,
+    n_workers: int | None = None,
+    top: int = 10,
+    progress: bool = False,
+    **asked: Any,
+) -> Rankings:
+    """Answer many queries of one example each; every worker opens the index once.
+
+    Parameters
+    ----------
+    index : str or Path
+        The folder of an index, which workers see under the same name, or its name in a database.
+    ids : list of ids, optional
+        Points, each of which is a query.
+    vectors : array, shape (n_queries, n_features), optional
+        Vectors, each of which is a query; they come after the ids.
+    engine : str, optional
+        The address of that database.
+    scheduler, n_workers
+        As for `build_index`.
+    top : int
+        How many results for each.
+    progress : bool
+        Whether to show a bar on stderr.
+    **asked
+        More arguments of `Index.query`, such as ``method`` and ``where``, the same for all.
+    """
+    check_count(top, "top")
+    path = str(Path(index).absolute() if engine is None else index)
+    names = [] if ids is None else list(ids)
+    with Index.open(path, engine=engine) as there:
+        there.payload(names, [])  # refuses ids that are not there
+        rows = check_vectors(vectors, there.info()["features"])
+    if not len(names) + len(rows):
+        raise InputError("there are no queries; give ids of points, vectors, or both.")
+    options = {**asked, "top": top}
+    blocks = [(names[start : start + BLOCK_QUERIES], rows[:0]) for start in _starts(names)]
+    blocks += [([], rows[start : start + BLOCK_QUERIES]) for start in _starts(rows)]
+    with working(scheduler, n_workers, forget, progress) as work:
+        arguments = [(path, engine, *block, options) for block in blocks]
+        found = work.run("rankings", answer, arguments)
+    return Rankings([i for part in found for i in part[0]], [s for part in found for s in part[1]])
+
+
+def answer(
+    path: str,
+    engine: str | None,
+    ids: list[Any],
+    vectors: FloatArray,
+    options: dict[str, Any],
+) -> tuple[list[list[Any]], list[FloatArray]]:
+    """Answer some queries; a task."""
+    index = _opened(path, engine, Path(path).stat().st_ino if engine is None else None)
+    results = [index.query(one, **options) for one in ids]
+    results += [index.query(vectors=one, **options) for one in vectors]
+    return [result.ids for result in results], [result.scores for result in results]
+
+
+@lru_cache(maxsize=1)
+def _opened(path: str, engine: str | None, _inode: int | None) -> Index:
+    """Open an index, once in each worker; another one at the same place is opened anew."""
+    return Index.open(path, engine=engine)
+
+
+def forget() -> None:
+    """Close what was opened."""
+    _opened.cache_clear()
+
+
+def check_output(path: Path) -> None:
+    """Require a file that rankings can be written to, before work is done for it."""
+    if path.suffix.lower() not in FORMATS:
+        raise InputError(
+            f"{str(path)!r} ends in {path.suffix!r}, but rankings are written to files that end in "
+            f"{' or '.join(FORMATS)}."
+        )
+    if not path.absolute().parent.is_dir():
+        raise InputError(f"the folder {str(path.parent)!r} does not exist; make it first.")
+    check_folder(path.absolute().parent)
+    if path.suffix.lower() == ".parquet":
+        try:
+            import pyarrow.parquet  # noqa: F401
+        except ModuleNotFoundError:
+            raise MissingExtraError("pyarrow", "tables") from None
+
+
+def _starts(queries: Any) -> range:
+    return range(0, len(queries), BLOCK_QUERIES)

@@ -1,0 +1,110 @@
+"""What may happen in the middle: a worker dies, a user stops it, a scheduler is elsewhere."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+from cluster.conftest import MANY, check_same_index
+from distributed import LocalCluster
+
+from rankfold.check import InputError
+from rankfold.cluster import build_index, connecting, rank_many
+from rankfold.cluster.lists import forget
+from rankfold.cluster.running import working
+
+
+def wait_for(folder, pattern, seconds=60.0):
+    """Wait until a file is there."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if next(folder.glob(pattern), None) is not None:
+            return True
+        time.sleep(0.002)
+    return False
+
+
+@pytest.mark.parametrize("stage", ["points-*", "rows-*"])
+def test_the_result_is_the_same_when_a_worker_is_killed(stage, client, many, tmp_path):
+    before, killed = client.run(os.getpid), []
+
+    def kill():
+        if wait_for(tmp_path, f".rankfold-*/{stage}.npy"):
+            killed.append(next(iter(before.values())))
+            os.kill(killed[0], signal.SIGKILL)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    build_index(many / "points.npy", tmp_path / "made", scheduler=client, **MANY)
+    killer.join()
+    client.wait_for_workers(2)
+    assert killed
+    assert killed[0] not in client.run(os.getpid).values()
+    check_same_index(tmp_path / "made", many / "whole")
+
+
+def test_a_task_that_kills_every_worker_is_given_up(client, monkeypatch):
+    monkeypatch.setattr(client.cluster.scheduler, "allowed_failures", 0)
+    with (
+        working(client, None, forget, progress=False) as work,
+        pytest.raises(InputError, match="lost one worker after the other"),
+    ):
+        work.run("ends", os._exit, [(1,)])
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+def test_ctrl_c_leaves_nothing(shards, tmp_path):
+    X = np.random.default_rng(0).normal(size=(60_000, 24)).astype(np.float32)
+    parts = shards("npy", X)
+    command = "from rankfold.cli import main; main()"
+    words = ["cluster", "build", parts.shards, "-o", tmp_path / "made", "--workers", "2"]
+    running = subprocess.Popen(
+        [sys.executable, "-c", command, *map(str, words)],
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,  # as a terminal does: Ctrl-C goes to all of its processes
+    )
+    try:
+        assert wait_for(tmp_path, ".rankfold-*/points.npy")
+        os.killpg(running.pid, signal.SIGINT)
+        _, errors = running.communicate(timeout=60)
+    finally:
+        running.kill()
+    assert running.returncode == 130, errors
+    assert errors.splitlines()[-1] == "Stopped: nothing is half-written."
+    assert "Traceback" not in errors
+    assert [path.name for path in tmp_path.iterdir()] == ["npy"]
+
+
+def test_work_is_done_by_a_cluster_that_is_there(client, X, shards, whole, tmp_path):
+    parts, address = shards("npy", X[:300]), client.scheduler.address
+    (tmp_path / "scratch").mkdir()
+    options = {"scheduler": address, "scratch": tmp_path / "scratch", "progress": True}
+    build_index(parts.shards, tmp_path / "made", **options)
+    rankings = rank_many(tmp_path / "made", [0, 1], scheduler=address, top=3)
+    assert len(rankings) == 2
+    assert not list((tmp_path / "scratch").iterdir())
+    assert client.submit(len, "it still works").result() == 14
+    check_same_index(tmp_path / "made", whole(X[:300], parts))
+
+
+def test_a_scheduler_that_is_not_there_is_named(shards, tmp_path, monkeypatch):
+    monkeypatch.setattr(connecting, "PATIENCE", 0.5)
+    parts = shards("npy", np.eye(4, dtype=np.float32))
+    for address in ("tcp://127.0.0.1:9", "nonsense://x", 7):
+        with pytest.raises(InputError, match="there is no Dask scheduler at"):
+            build_index(parts.shards, tmp_path / "made", scheduler=address)
+
+
+def test_a_cluster_without_workers_is_named(shards, tmp_path, monkeypatch):
+    monkeypatch.setattr(connecting, "PATIENCE", 0.5)
+    parts = shards("npy", np.eye(4, dtype=np.float32))
+    with (
+        LocalCluster(n_workers=0, dashboard_address=":0") as cluster,
+        pytest.raises(InputError, match="has no workers"),
+    ):
+        build_index(parts.shards, tmp_path / "made", scheduler=cluster.scheduler_address)

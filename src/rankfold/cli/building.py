@@ -8,14 +8,12 @@ from typing import Any
 
 import click
 
-from rankfold.cli.errors import Command, interruptible
+from rankfold.cli.errors import STOPPED, Command, interruptible
 from rankfold.cli.facts import summary
 from rankfold.cli.images import source_of
 from rankfold.cli.options import FILE, LAYOUT, count_or_auto, size
 from rankfold.cli.places import OUTPUT, Place, placed
 from rankfold.cli.reading import read, reading_options
-
-STOPPED = "Stopped: nothing is half-written."
 
 
 @click.command(cls=Command)

@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from rankfold.cli.errors import Command, interruptible
+from rankfold.cli.errors import STOPPED, Command, interruptible
 from rankfold.cli.places import ENGINE, OUTPUT, Place, placed
 from rankfold.cli.tables import counted
 
@@ -21,7 +21,7 @@ def copy(original: str, place: Place, source: str | None, replace: bool) -> None
 
     Neighbour lists are copied, so that nothing is searched again.
     """
-    with interruptible("Stopped: nothing is half-written."):
+    with interruptible(STOPPED):
         place.check_free(replace)
         with Place(original, source or None).open() as opened:
             opened.copy(

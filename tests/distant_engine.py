@@ -19,10 +19,12 @@ class FarEngine:
         self._here = threading.local()
         self.metric, self.n_features, self.width = living.metric, living.n_features, living.width
         self.fetched = []
+        self.version = 0
         self.refresh()
 
     def refresh(self):
         """Take up changes of the engine behind."""
+        self.version += 1
         everything = np.arange(self._living.n_points)
         self._rows = Rows.of(everything, self._living._stored.take(everything))
 

@@ -173,6 +173,42 @@ def test_a_query_that_needs_too_many_rows_ends_with_the_bound_it_has(monkeypatch
     assert 1e-6 < error <= ranking.solution.bound
 
 
+def test_the_graph_of_diffuse_points_is_read_once_and_again_after_a_change():
+    X = np.random.default_rng(0).normal(size=(6000, 12))
+    living = LivingEngine.build(X, "euclidean", 42)
+    engine = FarEngine(living)
+    there, asked = RAN(20, 30.0).fit(engine), [Query(ids=3), Query(ids=8), Query(vectors=X[[9]])]
+    for change in (lambda: None, lambda: living.add(X[:5] + 0.01), lambda: living.remove([17])):
+        change()
+        engine.refresh()
+        here = RAN(20, 30.0, solver="local").fit(living)
+        trips = []
+        for query in asked:
+            ranking, expected = (some.rank_many([query], top=10)[0] for some in (there, here))
+            np.testing.assert_array_equal(ranking.ids, expected.ids)
+            np.testing.assert_array_equal(ranking.scores, expected.scores)
+            trips.append(ranking.solution.round_trips)
+        assert trips[0] > 0
+        assert trips[1:] == [0, 1]  # the search for a vector
+
+
+def test_the_graph_is_read_once_queries_have_fetched_as_much(large):
+    engine = FarEngine(large)
+    there = RAN(5, 1.0).fit(engine)
+    n_rows, trips = 0, []
+    for point in range(2000):
+        engine.fetched.clear()
+        trips.append(there.rank(ids=point, top=10).solution.round_trips)
+        n_rows += len(np.unique(np.concatenate([*engine.fetched, np.empty(0, dtype=int)])))
+        if trips[-1] == 0:
+            break
+    assert trips[-1] == 0 < min(trips[:-1])
+    assert trips[-2] == 1  # everything at once
+    assert engine.n_alive <= n_rows < 1.1 * engine.n_alive
+    engine.refresh()
+    assert there.rank(ids=7, top=10).solution.round_trips > 1
+
+
 def test_exchanges_are_counted_and_a_shared_search_is_that_of_the_first():
     X = sheet(300)
     engine = far(X)

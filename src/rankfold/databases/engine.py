@@ -61,6 +61,12 @@ class TableEngine:
         return self._sessions.round_trips
 
     @property
+    def version(self) -> int:
+        """The number of the state that this thread reads."""
+        with self._sessions.current() as session:
+            return session.head.version
+
+    @property
     def n_points(self) -> int:
         """The number of slots that were ever given."""
         with self._sessions.current() as session:

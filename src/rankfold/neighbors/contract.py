@@ -82,6 +82,10 @@ class DistantEngine(Engine, Protocol):
     """The length up to which lists are stored."""
 
     @property
+    def version(self) -> int:
+        """The number of the state that this thread reads; it grows with every change."""
+
+    @property
     def round_trips(self) -> int:
         """How often this thread has waited for an answer from there."""
 

@@ -11,6 +11,7 @@ from rankfold.neighbors import DistantEngine
 from rankfold.rankers.candidates import at_most
 from rankfold.rankers.distant_query import Reach, reach
 from rankfold.rankers.distant_rows import FetchedRows
+from rankfold.rankers.distant_whole import HeldGraph
 from rankfold.rankers.flow import Edges, Scored
 from rankfold.rankers.reached import (
     Best,
@@ -24,7 +25,7 @@ from rankfold.types import Neighbors, Query, Ranking
 
 
 class DistantGraph:
-    """Answers queries of one alternation; nothing is held beside the engine.
+    """Answers queries of one alternation from the rows around them, or from a `HeldGraph`.
 
     Parameters
     ----------
@@ -40,6 +41,7 @@ class DistantGraph:
     ) -> None:
         self.engine, self.n_neighbors = engine, n_neighbors
         self.smoothness, self.tol = smoothness, tol
+        self._held = HeldGraph(engine, n_neighbors, smoothness, tol)
 
     def rank(
         self, queries: Sequence[Query], unseen: Sequence[Neighbors], top: int, include_query: bool
@@ -47,11 +49,21 @@ class DistantGraph:
         """Answer each query; ``unseen`` has the lists of its vectors."""
         for query, lists in zip(queries, unseen, strict=True):
             before = self.engine.round_trips
-            wanted = others_wanted(query, top, include_query)
-            best = _best(self._reach(query, lists, wanted, self.tol), query, wanted)
-            own = query.weights[: len(query.ids)]
-            ranking = rank_reached(self.engine, query, best, own, top, include_query)
+            ranking = self._ranked(query, lists, top, include_query)
             yield with_round_trips(ranking, self.engine.round_trips - before)
+
+    def _ranked(self, query: Query, unseen: Neighbors, top: int, include_query: bool) -> Ranking:
+        graph = self._held.graph()
+        if graph is None:
+            wanted, limit = others_wanted(query, top, include_query), self._held.most_rows
+            found = self._reach(query, unseen, wanted, self.tol, limit)
+            self._held.fetched(found.n_rows)
+            if found.converged or limit is None:
+                best, own = _best(found, query, wanted), query.weights[: len(query.ids)]
+                return rank_reached(self.engine, query, best, own, top, include_query)
+            graph = self._held.read()
+        (ranking,) = graph.rank([query], [unseen], top, include_query)
+        return ranking
 
     def edges(self, point: int) -> Edges:
         """Return the neighbours of a point in the first graph."""
@@ -72,9 +84,16 @@ class DistantGraph:
         """Return the scores of all points that a query reaches, to the tolerance."""
         return self.first_scored(query, unseen, self.tol)
 
-    def _reach(self, query: Query, unseen: Neighbors, top: int | None, tol: float) -> Reach:
+    def _reach(
+        self,
+        query: Query,
+        unseen: Neighbors,
+        top: int | None,
+        tol: float,
+        most_rows: int | None = None,
+    ) -> Reach:
         start = ran_start(query, unseen, self.n_neighbors, self.smoothness)
-        return reach(self.engine, start, self.n_neighbors, self.smoothness, top, tol)
+        return reach(self.engine, start, self.n_neighbors, self.smoothness, top, tol, most_rows)
 
 
 def distant_neighbors(

@@ -14,7 +14,7 @@ from rankfold.solvers import DIRECT_LIMIT, Start
 from rankfold.types import FloatArray, IntArray
 
 MOST_ROWS = 200_000
-"""Rows that are fetched for a query; then it ends with the bound that it has."""
+"""Rows that are fetched for a query, where no other number is given."""
 
 GROWING_SHARE = 0.2
 """Border points with more than this share of the largest estimate are fetched."""
@@ -43,6 +43,8 @@ class Reach(NamedTuple):
     bound_of_top : float, optional
         How far the best can be off, where it is certain that they are; else None.
     n_steps : int
+    n_rows : int
+        Rows that were needed.
     converged : bool
     """
 
@@ -51,6 +53,7 @@ class Reach(NamedTuple):
     bound: float
     bound_of_top: float | None
     n_steps: int
+    n_rows: int
     converged: bool
 
 
@@ -61,15 +64,17 @@ def reach(
     smoothness: float,
     top: int | None,
     tol: float,
+    most_rows: int | None = None,
 ) -> Reach:
     """Go as far as is needed to be certain of the best ``top``, or of all values to ``tol``.
 
     Every exchange fetches the border points with the largest estimates, and all that list them:
     their rows are complete then. The part at most doubles with each, so that all of them together
     cost about as much as the last. As in memory, up to `DIRECT_LIMIT` points all values are found
-    to ``tol`` in any case.
+    to ``tol`` in any case. After about ``most_rows`` rows it ends with the bound that it has.
     """
     is_small = engine.n_alive <= DIRECT_LIMIT
+    most_rows = MOST_ROWS if most_rows is None else most_rows
     asked = np.union1d(start.clamped, start.pulled).astype(np.int64)
     fetched = FetchedRows(n_neighbors)
     fetched.add(engine.around(asked), asked)
@@ -90,12 +95,14 @@ def reach(
         if top is not None and (finished or not is_small):
             best = system.certain_top(stand, top)
         if best is not None:
-            return Reach(part.points, best.values, stand.bound, best.bound, n_steps, True)
-        room = (MOST_ROWS - len(fetched)) * len(asked) // len(fetched)
+            end = n_steps, len(fetched), True
+            return Reach(part.points, best.values, stand.bound, best.bound, *end)
+        room = (most_rows - len(fetched)) * len(asked) // len(fetched)
         places = _growing(stand, max(MANY_AT_ONCE, len(part.points)), enough)[: max(1, room)]
         growing = np.setdiff1d(part.border[places], asked)
-        if finished or len(fetched) >= MOST_ROWS or not len(growing):
-            return Reach(part.points, stand.values, stand.bound, None, n_steps, finished)
+        if finished or len(fetched) >= most_rows or not len(growing):
+            end = n_steps, len(fetched), finished
+            return Reach(part.points, stand.values, stand.bound, None, *end)
         fetched.add(engine.around(growing), growing)
         asked = np.union1d(asked, growing)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from rankfold.check import InputError, StorageError
+from rankfold.check import StorageError
 from rankfold.index.keeping import Keeping, in_one_state
 from rankfold.index.results import as_list
 from rankfold.neighbors import live_points
@@ -103,15 +103,13 @@ class Contents:
         )
 
     @in_one_state
+    def holds(self, ids: Any) -> list[bool]:
+        """Tell of each id whether a point has it; one question, however many there are."""
+        with self._keeper.current():
+            return self._keeper.store.holds(as_list(ids))
+
     def __contains__(self, point: Any) -> bool:
-        try:
-            with self._keeper.current():
-                self._keeper.store.slots_of([point])
-        except StorageError:
-            raise
-        except InputError:
-            return False
-        return True
+        return self.holds([point])[0]
 
     @in_one_state
     def __len__(self) -> int:

@@ -40,6 +40,9 @@ class Described(Protocol):
     def slots_of(self, ids: Sequence[Any]) -> IntArray:
         """Return the slot of each id."""
 
+    def holds(self, ids: Sequence[Any]) -> list[bool]:
+        """Tell of each id whether a point has it."""
+
     def ids_of(self, slots: Any) -> list[Any]:
         """Return the id at each slot."""
 

@@ -72,6 +72,15 @@ def test_both_hold_the_same(pair):
     assert f"{len(folder)} points x 3" in repr(table)
 
 
+def test_ids_are_looked_for_at_once(pair):
+    ids = ["p1", "nobody", 7, "7", 0, "late", "", 2**70, True, None, 1.5, "p1"]
+    expected = [True, False, True, False, False, True, False, False, False, False, False, True]
+    for index in pair:
+        assert index.holds(ids) == expected
+        assert [one in index for one in ids] == expected
+        assert index.holds([]) == []
+
+
 def test_answers_can_be_refined_and_explained(pair):
     found = [index.query("p1", top=8) for index in pair]
     check_results(*found)

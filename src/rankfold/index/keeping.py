@@ -99,8 +99,8 @@ class Keeping(Protocol):
     def layout(self) -> str | None:
         """The kind of the map that is kept."""
 
-    def places(self) -> FloatArray:
-        """Return a place for every slot; inside of `current`."""
+    def places(self, slots: IntArray) -> FloatArray:
+        """Return the places of points; inside of `current`."""
 
     def info(self) -> dict[str, Any]:
         """Return what there is to know about it."""

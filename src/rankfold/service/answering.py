@@ -6,8 +6,6 @@ from base64 import b64encode
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import numpy as np
-
 from rankfold.check import InputError, about
 from rankfold.index import Results
 from rankfold.layout import kind_without_map
@@ -117,10 +115,7 @@ def draw(served: Served, column: str | None, limit: int) -> dict[str, Any]:
         known = index.info()
         if column is not None:
             check_columns([column], known["columns"], "column")
-        ids, places = index.places()
-        if len(ids) > limit:
-            chosen = np.linspace(0, len(ids) - 1, limit).astype(int)
-            ids, places = [ids[row] for row in chosen], places[chosen]
+        ids, places = index.places(limit)
         values = None if column is None else index.payload(ids, [column])[column]
     return {
         "ids": ids,

@@ -46,6 +46,10 @@ class Goal:
 
 
 def cell(value):
+    if value is None:
+        return ""
+    if isinstance(value, float) and 1e4 <= abs(value) < 1e12:
+        return f"{float(f'{value:.4g}'):,.0f}"
     return f"{value:,.4g}" if isinstance(value, float) else str(value)
 
 
@@ -119,7 +123,7 @@ def publish(name, title, intro, tables, goals, figure=None, alt="", docs=False):
         What the picture shows.
     docs : bool
     """
-    print("\nGoals")
+    print("\nGoals" if goals else "")
     judged = table(goal.row() for goal in goals)
     results = {"machine": machine(), "goals": [asdict(goal) for goal in goals], **tables}
     replace_text(OUT / f"{name}.json", json.dumps(results, indent=2) + "\n")
@@ -133,7 +137,7 @@ def publish(name, title, intro, tables, goals, figure=None, alt="", docs=False):
         lines = [f"# Measured: {title}", "", f"Printed by `benchmarks/{name}.py`; do not edit.", ""]
         lines += [*intro, "", machine(), ""]
         lines += [f"![{alt}](../images/{name}.png)", ""] if figure else []
-        lines += ["## Goals", "", *markdown(judged), ""]
+        lines += ["## Goals", "", *markdown(judged), ""] if goals else []
         for heading, rows in tables.items():
             lines += [f"## {heading}", "", *markdown(rows), ""]
         replace_text(DOCS / "measured" / f"{name}.md", "\n".join(lines).rstrip() + "\n")

@@ -17,10 +17,11 @@ PAIRS = 4
 """Pairs that a client keeps; the oldest one then makes room."""
 
 
-def create(path):
+def create(path, engine=None):
     X = [[i % 7, i % 5, i % 3] for i in range(N_FIRST)]
     ids = [f"first{i}" for i in range(N_FIRST)]
-    Index.build(X, ids, {"price": list(range(N_FIRST))}, path=path, n_neighbors=4).close()
+    payload = {"price": list(range(N_FIRST))}
+    Index.build(X, ids, payload, path=path, n_neighbors=4, engine=engine).close()
 
 
 class Client(Thread):
@@ -91,3 +92,24 @@ def held_by(index, client):
         return {}
     prices, vectors = index.payload(ids)["price"], index.vectors(ids).tolist()
     return dict(zip(ids, zip(vectors, prices, strict=True), strict=True))
+
+
+def check(index, clients, certain):
+    """Require what was answered and, of what was under way, all or nothing; if certain, nothing.
+
+    Clients then know what is there.
+    """
+    n_mine = 0
+    for client in clients:
+        held, possible = held_by(index, client), client.possible
+        assert held == client.sure or (held == possible and not certain), client.step
+        client.sure = client.sure if held == client.sure else possible
+        n_mine += len(held)
+    assert len(index) == n_mine + N_FIRST
+    found = index.query(vectors=[1.0, 2.0, 3.0], top=len(index)).ids
+    assert sorted(found) == sorted(index.ids)
+
+
+def wait_for(answered, n_answers):
+    for _ in range(n_answers):
+        assert answered.acquire(timeout=120)

@@ -10,11 +10,13 @@ from typing import NamedTuple
 
 import pytest
 from click.testing import CliRunner
+from databases.servers import postgresql
 
 from rankfold.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ["README.md", "docs/command_line.md"]
+OVER_A_DATABASE = "docs/databases.md"
 
 
 class Example(NamedTuple):
@@ -53,11 +55,26 @@ def run(command, place):
     ).stdout
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_commands_print_what_is_shown(page, tmp_path, monkeypatch):
+def check_page(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
     shown = examples((ROOT / page).read_text(encoding="utf-8"))
     assert len(shown) >= 5
     for command, expected in shown:
         assert run(command, tmp_path) == expected, command
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_commands_print_what_is_shown(page, tmp_path, monkeypatch):
+    monkeypatch.delenv("RANKFOLD_ENGINE", raising=False)
+    check_page(page, tmp_path, monkeypatch)
+
+
+def test_commands_over_a_database_print_what_is_shown(tmp_path, monkeypatch):
+    server = postgresql()
+    server.run("CREATE DATABASE documented")
+    monkeypatch.setenv("RANKFOLD_ENGINE", server.address("documented"))
+    try:
+        check_page(OVER_A_DATABASE, tmp_path, monkeypatch)
+    finally:
+        server.run("DROP DATABASE documented WITH (FORCE)")

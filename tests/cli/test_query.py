@@ -56,6 +56,7 @@ def test_json_is_the_answer_of_the_library(ask, index):
         "certified": solution.certified,
         "converged": solution.converged,
         "residual": solution.residual,
+        "round_trips": 0,
     }
     asked = {"ids": ["m5", "m9"], "weights": [2.0, 1.0], "negative": ["m50"]}
     assert asked.items() <= whole["query"].items()

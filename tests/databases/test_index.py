@@ -72,6 +72,25 @@ def test_both_hold_the_same(pair):
     assert f"{len(folder)} points x 3" in repr(table)
 
 
+def test_a_map_may_be_of_some_points(pair):
+    folder, table = pair
+    ids, places = table.places()
+    some, where = table.places(9)
+    assert len(some) == 9
+    assert some == folder.places(9)[0]
+    assert (some[0], some[-1]) == (ids[0], ids[-1])
+    np.testing.assert_array_equal(where, places[[ids.index(one) for one in some]])
+
+
+def test_ids_are_looked_for_at_once(pair):
+    ids = ["p1", "nobody", 7, "7", 0, "late", "", 2**70, True, None, 1.5, "p1"]
+    expected = [True, False, True, False, False, True, False, False, False, False, False, True]
+    for index in pair:
+        assert index.holds(ids) == expected
+        assert [one in index for one in ids] == expected
+        assert index.holds([]) == []
+
+
 def test_answers_can_be_refined_and_explained(pair):
     found = [index.query("p1", top=8) for index in pair]
     check_results(*found)

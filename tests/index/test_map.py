@@ -98,7 +98,9 @@ def test_an_index_without_a_map_is_projected_when_asked(tmp_path):
     with Index.open(tmp_path / "old", write=True) as index:
         assert (index.layout, index.info()["layout"]) == (None, None)
         assert by_id(index) == expected
-        assert index._keeper.places() is index._keeper.places()
+        drawn = index._keeper._drawn
+        assert by_id(index) == expected
+        assert index._keeper._drawn is drawn  # and not made again
         index.add(NEW)
         index.remove([0])
         with Index.build(np.concatenate([X[1:], NEW])) as fresh:

@@ -12,27 +12,6 @@ from rankfold import Index
 N_KILLS, N_CLIENTS = 5, 4
 
 
-def check(index, clients, certain):
-    """Require what was answered and, of what was under way, all or nothing; if certain, nothing.
-
-    Clients then know what is there.
-    """
-    n_mine = 0
-    for client in clients:
-        held, possible = writers.held_by(index, client), client.possible
-        assert held == client.sure or (held == possible and not certain), client.step
-        client.sure = client.sure if held == client.sure else possible
-        n_mine += len(held)
-    assert len(index) == n_mine + writers.N_FIRST
-    found = index.query(vectors=[1.0, 2.0, 3.0], top=len(index)).ids
-    assert sorted(found) == sorted(index.ids)
-
-
-def wait_for(answered, n_answers):
-    for _ in range(n_answers):
-        assert answered.acquire(timeout=PATIENCE)
-
-
 def test_every_answered_change_survives_a_kill(tmp_path):
     path = tmp_path / "living"
     writers.create(path)
@@ -42,13 +21,13 @@ def test_every_answered_change_survives_a_kill(tmp_path):
     for _ in range(N_KILLS):
         with serving(path, RANKFOLD_API_KEY=KEY) as service:
             with writers.writing(clients, service.address, KEY) as answered:
-                wait_for(answered, chance.randrange(20, 150))
+                writers.wait_for(answered, chance.randrange(20, 150))
                 time.sleep(chance.uniform(0, 0.05))
                 service.process.kill()
             service.process.wait()
         n_open += sum(client.possible is not None for client in clients)
         with Index.open(path, write=chance.random() < 0.5) as index:
-            check(index, clients, certain=False)
+            writers.check(index, clients, certain=False)
     assert n_open  # or the kills came when nothing was under way
 
 
@@ -58,8 +37,8 @@ def test_told_to_end_it_answers_what_it_has_begun(tmp_path):
     clients = [writers.Client(number) for number in range(N_CLIENTS)]
     with serving(path, RANKFOLD_API_KEY=KEY) as service:
         with writers.writing(clients, service.address, KEY) as answered:
-            wait_for(answered, 40)
+            writers.wait_for(answered, 40)
             service.process.terminate()
         assert service.process.wait(PATIENCE) == 0
     with Index.open(path, write=True) as index:
-        check(index, clients, certain=True)
+        writers.check(index, clients, certain=True)

@@ -120,6 +120,7 @@ def write_json(answer: Answer) -> str:
             "certified": solution.certified,
             "converged": solution.converged,
             "residual": solution.residual,
+            "round_trips": solution.round_trips,
         },
         "results": rows,
     }

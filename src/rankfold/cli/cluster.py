@@ -10,21 +10,16 @@ from typing import Any
 
 import click
 
-from rankfold.cli.errors import Command, interruptible
+from rankfold.cli.errors import STOPPED, Command, interruptible
+from rankfold.cli.facts import summary
 from rankfold.cli.ids import find_ids
-from rankfold.cli.index import NAME, STOPPED, summary
 from rankfold.cli.options import count_or_auto, setting, words
+from rankfold.cli.places import OUTPUT, Place, placed
 from rankfold.cli.query import check_parameters, read_all
 from rankfold.cli.tables import counted
 from rankfold.methods import METHODS
 
 WORKERS = [
-    click.option(
-        "--engine",
-        envvar="RANKFOLD_ENGINE",
-        metavar="ADDRESS",
-        help="A database that holds the index, such as postgresql://host/database.",
-    ),
     click.option(
         "--scheduler", metavar="ADDRESS", help="A Dask scheduler, such as tcp://host:8786."
     ),
@@ -39,7 +34,7 @@ WORKERS = [
 
 
 def worker_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that say who does the work, and where the index is."""
+    """Add the options that say who does the work."""
     for option in reversed(WORKERS):
         command = option(command)
     return command
@@ -55,14 +50,7 @@ def cluster() -> None:
 
 @cluster.command(cls=Command)
 @click.argument("shards", nargs=-1, required=True)
-@click.option(
-    "-o",
-    "--output",
-    "name",
-    required=True,
-    type=click.Path(path_type=Path),
-    help="The folder to make, or the name in a database.",
-)
+@placed(OUTPUT)
 @worker_options
 @click.option("--id-column", metavar="NAME", help="Column of the ids; else 'id'.")
 @click.option(
@@ -112,7 +100,7 @@ def cluster() -> None:
     help="A folder that all workers share; else that of the index.",
 )
 @click.option("--replace", is_flag=True, help="Replace the index that is there.")
-def build(shards: tuple[str, ...], name: Path, **options: Any) -> None:
+def build(shards: tuple[str, ...], place: Place, **options: Any) -> None:
     """Build an index of vectors that may be larger than memory.
 
     SHARDS are .npy files, Parquet files, Zarr arrays, or folders of such files.
@@ -120,12 +108,13 @@ def build(shards: tuple[str, ...], name: Path, **options: Any) -> None:
     with interruptible(STOPPED):
         from rankfold.cluster import build_index
 
-        made = build_index(list(shards), name, progress=sys.stderr.isatty(), **options)
-        click.echo(f"{name}: {summary(asdict(made))}, recall {made.recall:.4g}")
+        shown = sys.stderr.isatty()
+        made = build_index(list(shards), place.name, engine=place.engine, progress=shown, **options)
+        click.echo(f"{place}: {summary(asdict(made))}, recall {made.recall:.4g}")
 
 
 @cluster.command(cls=Command)
-@NAME
+@placed()
 @click.option("--ids", metavar="FILE", help="A file of ids, one per line; each is a query.")
 @click.option("--vectors", metavar="FILE", help="A file of vectors; each is a query.")
 @click.option(
@@ -155,7 +144,7 @@ def build(shards: tuple[str, ...], name: Path, **options: Any) -> None:
     help="A parameter of the method, such as smoothness=10.",
 )
 def rank(
-    name: Path,
+    place: Place,
     ids: str | None,
     vectors: str | None,
     output: Path,
@@ -170,14 +159,13 @@ def rank(
     with interruptible(STOPPED):
         from rankfold.cluster import rank_many
         from rankfold.cluster.ranking import check_output
-        from rankfold.index import Index
         from rankfold.inputs import read_ids
 
         check_output(output)
-        with Index.open(name, engine=options["engine"]) as index:
+        with place.open() as index:
             names = find_ids(index, read_ids(ids)) if ids else None
             rows = read_all(index, (vectors,)) if vectors else None
-        shown = sys.stderr.isatty()
-        rankings = rank_many(name, names, rows, progress=shown, **options, **parameters)
+        asked = {"engine": place.engine, "progress": sys.stderr.isatty(), **options, **parameters}
+        rankings = rank_many(place.name, names, rows, **asked)
         rankings.save(output)
         click.echo(f"{output}: {counted(len(rankings), 'ranking')}")

@@ -15,6 +15,9 @@ import click
 INTERRUPTED = 130
 """Status of a command that was ended by Ctrl-C, as shells report it."""
 
+STOPPED = "Stopped: nothing is half-written."
+CHANGE_STOPPED = "Stopped: the change was made completely, or not at all; look with index info."
+
 
 class Commands(click.Group):
     """A group whose commands never end in a traceback that users could have mended."""

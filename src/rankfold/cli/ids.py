@@ -43,14 +43,15 @@ def find_ids(index: Index, names: Iterable[Id]) -> list[Id]:
     index : Index
     names : ids, as they were typed or read
     """
-    return [_find(index, name) for name in names]
-
-
-def _find(index: Index, name: Id) -> Id:
-    other = other_reading(name)
-    if other is not None and name not in index and other in index:
-        return other
-    return name
+    given = list(names)
+    others = [other_reading(name) for name in given]
+    held = index.holds([*given, *others])
+    return [
+        name if there or other is None or not other_there else other
+        for name, other, there, other_there in zip(
+            given, others, held[: len(given)], held[len(given) :], strict=True
+        )
+    ]
 
 
 def read_new_ids(path: str | Path) -> list[Id]:

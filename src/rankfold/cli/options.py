@@ -1,12 +1,22 @@
-"""How the values of options are read."""
+"""Options of several commands, and how the values of options are read."""
 
 from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 from typing import Any, Literal
 
 import click
+
+FILE = click.argument("file", type=click.Path(path_type=Path))
+LAYOUT = click.option(
+    "--layout",
+    type=click.Choice(["auto", "graph", "pca", "none"]),
+    default="auto",
+    show_default=True,
+    help="How the map is drawn; auto is graph up to 200,000 points if rankfold[map] is installed.",
+)
 
 
 def words(text: str) -> list[str]:

@@ -12,8 +12,8 @@ from rankfold.cli.compiling import telling_of_compilation
 from rankfold.cli.errors import Command
 from rankfold.cli.ids import find_ids
 from rankfold.cli.images import images_of
-from rankfold.cli.index import NAME
 from rankfold.cli.options import setting
+from rankfold.cli.places import Place, placed
 from rankfold.cli.reading import check_width
 from rankfold.methods import METHODS
 
@@ -31,7 +31,7 @@ FORMATS = {"table": write_table, "json": write_json, "csv": write_csv}
 
 
 @click.command(cls=Command, epilog=EXAMPLES)
-@NAME
+@placed()
 @click.option("--id", "ids", multiple=True, metavar="ID", help="A point to rank by.")
 @click.option(
     "--vector",
@@ -88,7 +88,7 @@ FORMATS = {"table": write_table, "json": write_json, "csv": write_csv}
     help="How the results are written to standard output.",
 )
 def query(
-    name: Path,
+    place: Place,
     ids: tuple[str, ...],
     vectors: tuple[str, ...],
     negative: tuple[str, ...],
@@ -114,9 +114,7 @@ def query(
         check_picture(picture)
     parameters = dict(settings)
     check_parameters(asked["method"], parameters)
-    from rankfold.index import Index
-
-    with Index.open(name) as index:
+    with place.open() as index:
         wanted, unwanted = find_ids(index, ids), find_ids(index, negative)
         check_once([*wanted, *unwanted])
         with telling_of_compilation(len(index)):

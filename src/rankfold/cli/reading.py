@@ -16,6 +16,7 @@ from rankfold.cli.options import words
 from rankfold.cli.tables import counted
 
 if TYPE_CHECKING:
+    from rankfold.cli.places import Place
     from rankfold.index import Index
     from rankfold.inputs import Points
     from rankfold.types import FloatArray
@@ -123,21 +124,19 @@ def with_payload(points: Points, path: Path, payload: Path) -> Points:
     return replace(points, payload={**own, **columns})
 
 
-def read_like(name: Path, file: Path, options: dict[str, Any]) -> Points:
+def read_like(place: Place, file: Path, options: dict[str, Any]) -> Points:
     """Read points that fit to those of an index; nothing is locked meanwhile."""
-    from rankfold.index import Index
-
-    with Index.open(name) as there:
+    with place.open() as there:
         points = read(file, **options, **images_of(there, file))
         check_width(points.vectors, str(file), there)
     return points
 
 
-def moved(name: Path, file: Path, options: dict[str, Any]) -> tuple[list[Id], Any, Any]:
+def moved(place: Place, file: Path, options: dict[str, Any]) -> tuple[list[Id], Any, Any]:
     """Read ids, vectors and payload of points that the index has already."""
     from rankfold.check import InputError
 
-    points = read_like(name, file, options)
+    points = read_like(place, file, options)
     if points.ids is None:
         raise InputError(f"{str(file)!r} has no ids; name them with --id-column or --ids.")
     return list(points.ids), points.vectors, points.payload

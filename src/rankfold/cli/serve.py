@@ -14,6 +14,7 @@ import click
 
 from rankfold.cli.compiling import telling_of_compilation
 from rankfold.cli.errors import Command, interruptible
+from rankfold.cli.places import ENGINE, Place
 
 if TYPE_CHECKING:
     from rankfold.index import Index
@@ -23,7 +24,8 @@ LEVELS = ["debug", "info", "warning", "error"]
 
 
 @click.command(cls=Command)
-@click.argument("paths", metavar="[NAME]...", nargs=-1, type=click.Path(path_type=Path))
+@click.argument("names", metavar="[NAME]...", nargs=-1, type=click.Path())
+@ENGINE
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(
     "--port",
@@ -63,7 +65,8 @@ LEVELS = ["debug", "info", "warning", "error"]
     help="Bytes that a request may have.",
 )
 def serve(
-    paths: tuple[Path, ...],
+    names: tuple[str, ...],
+    engine: str | None,
     host: str,
     port: int,
     browser: bool,
@@ -74,19 +77,19 @@ def serve(
 ) -> None:
     """Serve indexes: a page to look at them, and an API.
 
-    NAME is the path of an index. Two small examples are always there.
+    NAME is the path of an index; with --engine, its name in a database, which any number of
+    services may share. Two small examples are always there.
 
     The API can change indexes if the variable RANKFOLD_API_KEY holds a key of 16 characters or
     more; every request then needs it. Without a key, indexes are read-only, and the service
     listens only on this machine.
     """
-    named = names_of(paths)
+    places = places_of(names, engine or None)
     with (
         interruptible("Stopped: every change that was answered is on disk."),
         ExitStack() as stack,
     ):
         check_installed()
-        from rankfold.index import Index
         from rankfold.service import Settings
         from rankfold.service.listening import bind, reachable, run
 
@@ -94,8 +97,7 @@ def serve(
         settings = Settings.from_environment(**given)
         writable = settings.api_key is not None
         indexes = {
-            name: stack.enter_context(Index.open(path, write=writable))
-            for name, path in named.items()
+            name: stack.enter_context(place.open(write=writable)) for name, place in places.items()
         }
         place = stack.enter_context(bind(host, port))
         settings = reachable(settings, place, hosts, without_key)
@@ -107,7 +109,8 @@ def serve(
 def ask_once(index: Index) -> None:
     """Make the graph and compile what answers, so that the first client need not wait for it."""
     with telling_of_compilation(len(index)):
-        for point in index.ids[:1]:
+        anywhere = [1.0] * index.info()["features"]
+        for point in index.query(vectors=anywhere, top=1):
             index.query(point, top=1)
 
 
@@ -120,29 +123,32 @@ def check_installed() -> None:
             raise MissingExtraError(package, "serve")
 
 
-def names_of(paths: Iterable[Path]) -> dict[str, Path]:
-    """Return the names under which indexes are served: the last parts of their paths.
+def places_of(names: Iterable[str], engine: str | None) -> dict[str, Place]:
+    """Return where indexes are, by the names under which they are served.
+
+    These are their names in a database, or the last parts of their paths.
 
     Examples
     --------
-    >>> list(names_of([Path("data/digits"), Path("faces")]))
+    >>> list(places_of(["data/digits", "faces"], None))
     ['digits', 'faces']
     """
-    named: dict[str, Path] = {}
-    for path in paths:
-        name = path.resolve().name
+    places: dict[str, Place] = {}
+    for given in names:
+        name = given if engine else Path(given).resolve().name
         if not PLAIN.fullmatch(name):
+            mend = "copy it to another name" if engine else "rename its folder"
             raise click.UsageError(
-                f"The index {str(path)!r} would be served as {name!r}, but names are of letters, "
-                "digits, '.', '_' and '-'; rename its folder."
+                f"The index {given!r} would be served as {name!r}, but names are of letters, "
+                f"digits, '.', '_' and '-'; {mend}."
             )
-        if name in named:
+        if name in places:
+            mend = "name it once" if engine else "rename one of the folders"
             raise click.UsageError(
-                f"Both {str(named[name])!r} and {str(path)!r} would be served as {name!r}; rename "
-                "one of the folders."
+                f"Both {places[name].name!r} and {given!r} would be served as {name!r}; {mend}."
             )
-        named[name] = path
-    return named
+        places[name] = Place(given, engine)
+    return places
 
 
 def announce(browser: bool, address: str) -> None:

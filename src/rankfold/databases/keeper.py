@@ -129,22 +129,19 @@ class TableKeeper:
         layout: str | None = self.store.settings["layout"]
         return layout
 
-    def places(self) -> FloatArray:
-        """Return a place for every slot; inside of `current`.
+    def places(self, slots: IntArray) -> FloatArray:
+        """Return the places of points; inside of `current`.
 
         Where no map is kept, it is drawn by principal components, which reads all vectors.
         """
         with self._sessions.current() as session:
             version = session.head.version
             if self.layout is not None:
-                slots = session.slots()
-                places = np.zeros((session.head.n_points, 2), dtype=np.float32)
-                places[slots] = session.places(slots)
-                return places
+                return session.places(slots)
             drawn = self._drawn
             if drawn is None or drawn[0] != version:
                 drawn = self._drawn = version, projected(self._engine_of(session)).places
-            return drawn[1]
+            return drawn[1][slots]
 
     def info(self) -> dict[str, Any]:
         """Return what there is to know about it."""

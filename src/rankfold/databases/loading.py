@@ -9,6 +9,7 @@ import numpy as np
 from rich.console import Console
 from rich.progress import track
 
+from rankfold.check import check_choice
 from rankfold.databases.contract import Database, Filling, NewPoints
 from rankfold.databases.payload import table_values
 from rankfold.databases.searching import nearest
@@ -20,6 +21,8 @@ from rankfold.storage.columns import Column, Values, checked_payload, new_column
 from rankfold.types import FloatArray, IntArray, Neighbors
 
 Step = TypeVar("Step")
+
+SEARCHES = ("auto", "exact", "hnsw")
 
 BLOCK_BYTES = 2**24
 """Size of the vectors that are written at once."""
@@ -58,7 +61,9 @@ class Described(NamedTuple):
         )
 
 
-def table_settings(arrays: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+def table_settings(
+    arrays: Mapping[str, Any], settings: Mapping[str, Any], search: str = "auto"
+) -> dict[str, Any]:
     """Return the settings of a table from the state of an index: see `Head.settings`."""
     engine, lists = settings["engine"], arrays["list_sq_distances"]
     return {
@@ -73,12 +78,21 @@ def table_settings(arrays: Mapping[str, Any], settings: Mapping[str, Any]) -> di
         "layout": settings.get("layout") if "places" in arrays else None,
         "projection": _projection(arrays),
         "source": settings.get("source", {}),
-        "search": search_for(len(arrays["points"])),
+        "search": search_for(len(arrays["points"]), search),
     }
 
 
-def search_for(n_points: int) -> str:
-    """Return how a database should search among so many points."""
+def search_for(n_points: int, wanted: str = "auto") -> str:
+    """Return how a database should search among so many points.
+
+    Examples
+    --------
+    >>> search_for(1000), search_for(1_000_000), search_for(1000, "hnsw")
+    ('exact', 'hnsw', 'hnsw')
+    """
+    check_choice(wanted, "search", SEARCHES)
+    if wanted != "auto":
+        return wanted
     return "exact" if n_points <= EXACT_LIMIT else "hnsw"
 
 
@@ -91,6 +105,7 @@ def load(
     payload: Mapping[str, Any] | None,
     *,
     replace: bool,
+    search: str = "auto",
     progress: bool = False,
 ) -> None:
     """Write the state of an index without removed points into a table; nothing is searched.
@@ -104,6 +119,8 @@ def load(
         As `Store.create` takes them.
     replace : bool
         Whether a table of that name may be replaced.
+    search : {"auto", "exact", "hnsw"}
+        How the database searches; "auto" goes by the number of points.
     progress : bool
         Whether to show a bar on stderr.
     """
@@ -111,7 +128,7 @@ def load(
     described = Described.of(ids, payload, arrays.get("places"))
     lists = Neighbors(arrays["list_indices"], arrays["list_sq_distances"])
     reverse = ReverseLists(arrays["reverse_starts"], arrays["reverse_sources"])
-    chosen = table_settings(arrays, settings)
+    chosen = table_settings(arrays, settings, search)
     with database.create(name, chosen, described.columns, replace=replace) as filling:
         for rows in _shown(_blocks(engine.n_points, engine.n_features), "writing", progress):
             slots = np.arange(rows.start, rows.stop)

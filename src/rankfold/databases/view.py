@@ -12,7 +12,7 @@ from rankfold.databases.contract import Writing
 from rankfold.databases.payload import check_widening, table_values
 from rankfold.databases.sessions import Sessions
 from rankfold.storage.columns import checked_payload, widened
-from rankfold.storage.ids import checked_ids, checked_slots, few
+from rankfold.storage.ids import checked_ids, checked_slots, few, held_among
 from rankfold.types import IntArray
 
 
@@ -56,6 +56,11 @@ class TableView:
                 f"there are no points with the ids {few(unknown)}; ids are taken to the letter."
             )
         return slots
+
+    def holds(self, ids: Sequence[Any]) -> list[bool]:
+        """Tell of each id whether a point has it."""
+        with self._sessions.current() as session:
+            return held_among(ids, lambda some: session.find(some) >= 0)
 
     def ids_of(self, slots: Any) -> list[Any]:
         """Return the id at each slot."""

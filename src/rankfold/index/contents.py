@@ -6,7 +6,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from rankfold.check import InputError, StorageError
+import numpy as np
+
+from rankfold.check import StorageError
 from rankfold.index.keeping import Keeping, in_one_state
 from rankfold.index.results import as_list
 from rankfold.neighbors import live_points
@@ -68,16 +70,23 @@ class Contents:
         return self._keeper.info()
 
     @in_one_state
-    def places(self) -> tuple[list[Any], FloatArray]:
-        """Return all ids, in the order of arrival, and a place in the plane for each: x and y.
+    def places(self, most: int | None = None) -> tuple[list[Any], FloatArray]:
+        """Return ids, in the order of arrival, and a place in the plane for each: x and y.
 
         When the map was drawn, its longer side spanned -1 to 1. A point keeps its place for as
         long as its vector stays. Points that came later lie among their neighbours, or where
         the projection puts them. An index without a map is projected when it is asked.
+
+        Parameters
+        ----------
+        most : int, optional
+            How many points at most, spread evenly over the index; all by default.
         """
         with self._keeper.current() as engine:
             slots = live_points(engine)
-            return self._keeper.store.ids_of(slots), self._keeper.places()[slots]
+            if most is not None and len(slots) > most:
+                slots = slots[np.linspace(0, len(slots) - 1, most).astype(int)]
+            return self._keeper.store.ids_of(slots), self._keeper.places(slots)
 
     @in_one_state
     def vectors(self, ids: Any) -> FloatArray:
@@ -103,15 +112,13 @@ class Contents:
         )
 
     @in_one_state
+    def holds(self, ids: Any) -> list[bool]:
+        """Tell of each id whether a point has it; one question, however many there are."""
+        with self._keeper.current():
+            return self._keeper.store.holds(as_list(ids))
+
     def __contains__(self, point: Any) -> bool:
-        try:
-            with self._keeper.current():
-                self._keeper.store.slots_of([point])
-        except StorageError:
-            raise
-        except InputError:
-            return False
-        return True
+        return self.holds([point])[0]
 
     @in_one_state
     def __len__(self) -> int:

@@ -54,6 +54,7 @@ def fill_table(
     source: dict[str, Any],
     progress: bool,
     *,
+    search: str,
     replace: bool,
 ) -> None:
     """Write points into a table, and let the database search their lists."""
@@ -72,20 +73,20 @@ def fill_table(
     given = GivenVectors(points.vectors, metric)
     projection = None if layout == "none" else _projection(given)
     width = stored_width(check_count(n_neighbors, "n_neighbors"), np.iinfo(np.int32).max)
-    search = search_for(len(points))
+    chosen = search_for(len(points), search)
     settings = {
         "metric": metric,
         "n_features": given.n_features,
         "n_neighbors": n_neighbors,
         "width": width,
         "stored_width": stored_length(width),
-        "precision": "double" if search == "exact" else "single",
+        "precision": "double" if chosen == "exact" else "single",
         "recall": recall,
         "numbered": points.ids is None,
         "layout": None if projection is None else kind_without_map(given.n_features),
         "projection": None if projection is None else projection.settings(),
         "source": source,
-        "search": search,
+        "search": chosen,
     }
     ids = range(len(points)) if points.ids is None else points.ids
     places = None if projection is None else projection.of_all(given)

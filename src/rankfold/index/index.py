@@ -71,6 +71,7 @@ class Index(Contents):
         source: dict[str, Any] | None = None,
         engine: str | Database | None = None,
         lists: Literal["memory", "database"] = "memory",
+        search: Literal["auto", "exact", "hnsw"] = "auto",
         progress: bool = False,
     ) -> Self:
         """Build an index.
@@ -105,13 +106,17 @@ class Index(Contents):
             Where the lists are searched for an index in a database: here, or by searches of the
             database, which takes longer, but ``X`` may be a map of a file that does not fit
             in memory.
+        search : {"auto", "exact", "hnsw"}
+            How the database searches: among all points, or by an index of its own, which is quicker
+            among many. "auto" is "exact" up to 20,000 points.
         progress : bool
             Whether to show bars on stderr.
         """
         points = checked_input(X, ids, payload, metric, recall, layout)
         if engine is not None:
             making = (metric, n_neighbors, recall, layout, source or {}, progress)
-            return cls(build_table(engine, path, points, *making, lists=lists, replace=replace))
+            how: dict[str, Any] = {"lists": lists, "search": search, "replace": replace}
+            return cls(build_table(engine, path, points, *making, **how))
         if path is not None:
             Store.check_place(path, replace=replace)
         arrays, settings = built(points, metric, n_neighbors, recall, layout, progress)
@@ -369,6 +374,11 @@ class Index(Contents):
         traceback: TracebackType | None,
     ) -> None:
         self.close()
+
+    @property
+    def distant(self) -> bool:
+        """Whether it is kept in a database, and points are fetched when they are needed."""
+        return not isinstance(self._keeper, Keeper)
 
     def _folder(self, what: str, instead: str) -> Keeper:
         """Return the keeper of a folder, for what only a folder can do."""

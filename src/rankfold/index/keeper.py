@@ -180,16 +180,16 @@ class Keeper:
         """The kind of the map that is kept; inside of `current`."""
         return None if self._map is None else self._map.kind
 
-    def places(self) -> FloatArray:
-        """Return a place for every slot; inside of `current`.
+    def places(self, slots: IntArray) -> FloatArray:
+        """Return the places of points; inside of `current`.
 
         Where no map is kept, it is drawn by principal components, and kept for this version.
         """
         if self._map is not None:
-            return self._map.places
+            return self._map.places[slots]
         if self._drawn is None or self._drawn[0] != self.version:
             self._drawn = self.version, projected(self._engine)
-        return self._drawn[1].places
+        return self._drawn[1].places[slots]
 
     def info(self) -> dict[str, Any]:
         """Return what there is to know about it."""

@@ -40,6 +40,9 @@ class Described(Protocol):
     def slots_of(self, ids: Sequence[Any]) -> IntArray:
         """Return the slot of each id."""
 
+    def holds(self, ids: Sequence[Any]) -> list[bool]:
+        """Tell of each id whether a point has it."""
+
     def ids_of(self, slots: Any) -> list[Any]:
         """Return the id at each slot."""
 
@@ -96,8 +99,8 @@ class Keeping(Protocol):
     def layout(self) -> str | None:
         """The kind of the map that is kept."""
 
-    def places(self) -> FloatArray:
-        """Return a place for every slot; inside of `current`."""
+    def places(self, slots: IntArray) -> FloatArray:
+        """Return the places of points; inside of `current`."""
 
     def info(self) -> dict[str, Any]:
         """Return what there is to know about it."""

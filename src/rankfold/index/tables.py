@@ -12,7 +12,7 @@ from rankfold.databases.addresses import database_of
 from rankfold.databases.contract import Database
 from rankfold.databases.engine import held
 from rankfold.databases.keeper import TableKeeper
-from rankfold.databases.loading import load
+from rankfold.databases.loading import SEARCHES, load
 from rankfold.index.building import built
 from rankfold.index.filling import fill_table
 from rankfold.index.keeping import State
@@ -42,15 +42,17 @@ def build_table(
     progress: bool,
     *,
     lists: str,
+    search: str,
     replace: bool,
 ) -> TableKeeper:
     """Build an index of points as a database stores them, and write it there."""
     check_choice(lists, "lists", LISTS)
+    check_choice(search, "search", SEARCHES)
     database, checked = database_of(engine), checked_name(name)
     database.check_place(checked, replace=replace)
     if lists == "database":
         how = (metric, n_neighbors, recall, layout, source, progress)
-        fill_table(database, checked, points, *how, replace=replace)
+        fill_table(database, checked, points, *how, search=search, replace=replace)
         return TableKeeper(database.open(checked), write=True)
     shape = {"metric": metric, "n_features": points.vectors.shape[1]}
     stored = replaced(points, vectors=held(points.vectors, shape, "X"))
@@ -58,7 +60,7 @@ def build_table(
     ids = range(len(points)) if points.ids is None else points.ids
     everything = {**settings, "source": source}
     state = (arrays, everything, ids, points.payload)
-    load(database, checked, *state, replace=replace, progress=progress)
+    load(database, checked, *state, replace=replace, search=search, progress=progress)
     return TableKeeper(database.open(checked), write=True)
 
 

@@ -6,14 +6,12 @@ from base64 import b64encode
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import numpy as np
-
 from rankfold.check import InputError, about
 from rankfold.index import Results
 from rankfold.layout import kind_without_map
 from rankfold.service.images import given_image, image_of, thumbnail
 from rankfold.service.requests import Query, Question, Wanted
-from rankfold.service.served import Served, most_neighbors, version_of
+from rankfold.service.served import REACHING, Served, version_of
 from rankfold.service.turns import check_wanted
 
 
@@ -29,17 +27,30 @@ def answer_all(served: Served, queries: list[Query]) -> list[dict[str, Any]]:
 
 def ask(served: Served, query: Query) -> Results:
     """Ask an index."""
-    check_columns(query.columns, served.index.columns)
-    wanted = query.parameters.n_neighbors
-    if wanted is not None:
-        most = most_neighbors(served.index.info())
-        if wanted > most:
-            raise InputError(
-                f"n_neighbors is {wanted}, but this index can give up to {most} without a new "
-                "search for all points; build it with more.",
-                "parameters.n_neighbors",
-            )
+    if query.columns:
+        check_columns(query.columns, served.index.columns)
+    if query.parameters.n_neighbors is not None or query.method not in REACHING:
+        check_within(served, query)
     return served.index.query(**query.arguments())
+
+
+def check_within(served: Served, query: Query) -> None:
+    """Require a method and neighbours that the index can give without reading all of it."""
+    known = served.index.info()
+    methods, most = served.methods(known), served.limits(known).n_neighbors
+    if query.method not in methods:
+        raise InputError(
+            f"method is {query.method!r}, which would read all {known['points']} points from the "
+            f"database; use one of {', '.join(methods)}.",
+            "method",
+        )
+    wanted = query.parameters.n_neighbors
+    if wanted is not None and wanted > most:
+        raise InputError(
+            f"n_neighbors is {wanted}, but this index can give up to {most} without a new "
+            "search for all points; build it with more.",
+            "parameters.n_neighbors",
+        )
 
 
 def answer(results: Results, query: Query) -> dict[str, Any]:
@@ -58,6 +69,7 @@ def answer(results: Results, query: Query) -> dict[str, Any]:
         "bound": float(solution.bound),
         "alternations": None if trace is None else trace.n_alternations,
         "collapsed": results.ranking.collapsed,
+        "round_trips": solution.round_trips,
     }
 
 
@@ -103,10 +115,7 @@ def draw(served: Served, column: str | None, limit: int) -> dict[str, Any]:
         known = index.info()
         if column is not None:
             check_columns([column], known["columns"], "column")
-        ids, places = index.places()
-        if len(ids) > limit:
-            chosen = np.linspace(0, len(ids) - 1, limit).astype(int)
-            ids, places = [ids[row] for row in chosen], places[chosen]
+        ids, places = index.places(limit)
         values = None if column is None else index.payload(ids, [column])[column]
     return {
         "ids": ids,

@@ -25,7 +25,7 @@ WHY = {
     415: "The body is not of the type application/json.",
     421: "The service does not answer to the host that was asked for.",
     422: "Something in the request cannot be used; `errors` name the fields.",
-    503: "There is too much to do, or it took too long.",
+    503: "There is too much to do, it took too long, or a database does not answer.",
 }
 
 

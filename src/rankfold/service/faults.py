@@ -61,16 +61,16 @@ def naming_ids(index: Index, ids: Sequence[Any]) -> Iterator[None]:
 
 
 def _check_ids(index: Index, ids: Sequence[Any], field: str, *, new: bool) -> None:
-    seen = set()
+    seen, held = set(), index.holds(list(ids))
     for place, name in enumerate(ids):
         if name is None:
             continue
         with about(field.format(place)):
             if name in seen:
                 raise InputError(f"the id {name!r} is given more than once; name a point once.")
-            if new and name in index:
+            if new and held[place]:
                 raise InputError(f"the id {name!r} is in use already; remove or update this point.")
-            if not new and name not in index:
+            if not new and not held[place]:
                 raise InputError(f"there is no point with the id {name!r}.")
         seen.add(name)
 

@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from rankfold.check import InputError, StorageError
+from rankfold.check import InputError, StorageError, UnreachableError
 from rankfold.service.description import PROBLEM_KIND
 from rankfold.service.fields import field_errors
 from rankfold.service.records import record_of
@@ -106,6 +106,15 @@ def problem_of(error: Exception) -> Problem | None:
 
 def unexpected(error: Exception, scope: Scope) -> Problem:
     """Log an error that is ours, and return a problem that keeps it to ourselves."""
+    if isinstance(error, UnreachableError):
+        log.warning(str(error), extra={"request_id": record_of(scope).request_id})
+        return Problem(
+            503,
+            "the database of this index does not answer at the moment; try again later. If this "
+            "was a change, look first whether it was made.",
+            headers={"Retry-After": "5"},
+            reason="database",
+        )
     log.error("error", exc_info=error, extra={"request_id": record_of(scope).request_id})
     if isinstance(error, StorageError):
         return Problem(

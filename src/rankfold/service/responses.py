@@ -45,6 +45,9 @@ class Answer(BaseModel):
         description="Whether the query was cutting itself off, so that RAN returned the last "
         "healthy alternation."
     )
+    round_trips: int = Field(
+        description="How often a database was waited for; 0 for an index in a folder."
+    )
 
 
 class Answers(BaseModel):

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from fastapi import Depends, Path, Request
 
 from rankfold.index import Index
+from rankfold.methods import Method
 from rankfold.neighbors.choice import EXACT_LIMIT
 from rankfold.rankers import RANKERS
 from rankfold.service.images import image_of
@@ -18,6 +19,9 @@ from rankfold.service.responses import Limits
 
 TOLD = ("points", "features", "metric", "n_neighbors", "list_width", "columns", "layout")
 """What clients may know of `Index.info`: nothing of the machine."""
+
+REACHING: tuple[Method, ...] = ("ran", "euclidean")
+"""Methods that fetch only the points that a query reaches."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,9 +45,25 @@ class Served:
             "example": self.example,
             "writable": self.writable,
             "version": version_of(known),
-            "methods": [*RANKERS],
-            "limits": Limits(n_neighbors=most_neighbors(known)).model_dump(),
+            "methods": self.methods(known),
+            "limits": self.limits(known).model_dump(),
         }
+
+    def methods(self, known: Mapping[str, Any]) -> list[str]:
+        """Return the methods that may be asked for.
+
+        Over a database all but two read every list, and again after every change.
+        """
+        if self.index.distant and known["points"] > EXACT_LIMIT:
+            return [*REACHING]
+        return [*RANKERS]
+
+    def limits(self, known: Mapping[str, Any]) -> Limits:
+        """Return the most that may be asked for."""
+        if self.index.distant:
+            most = min(MOST_NEIGHBORS, int(known["list_width"]) - 1)
+            return Limits(n_neighbors=most, max_iter=1)
+        return Limits(n_neighbors=most_neighbors(known))
 
     def _first_query(self, known: Mapping[str, Any]) -> str | int | None:
         """Return the point that whoever built the index wants to be asked with at first."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,35 @@ def checked_ids(ids: Any) -> list[Id]:
             if type(number) is int and number not in WHOLE:
                 raise InputError(f"id {number} is too large: whole numbers have up to 64 bits.")
     return checked
+
+
+def held_among(ids: Sequence[Any], find: Callable[[list[Id]], Iterable[bool]]) -> list[bool]:
+    """Tell of each value whether a point has it as its id; what can be no id, nobody has.
+
+    Parameters
+    ----------
+    ids : sequence
+    find : callable
+        Tells it of ids that can be some.
+
+    Examples
+    --------
+    >>> held_among([1, "", 2, 0.5], lambda ids: [one == 2 for one in ids])
+    [False, False, True, False]
+    """
+    places = [place for place, one in enumerate(ids) if _is_id(one)]
+    held = [False] * len(ids)
+    for place, found in zip(places, find(checked_ids([ids[p] for p in places])), strict=True):
+        held[place] = bool(found)
+    return held
+
+
+def _is_id(value: Any) -> bool:
+    try:
+        checked_ids([value])
+    except InputError:
+        return False
+    return True
 
 
 def distinct_ids(ids: Any) -> list[Id]:

@@ -154,6 +154,11 @@ def find_slots(database: Database, ids: Sequence[Id]) -> Slots:
     return np.array(slots, dtype=np.int64)
 
 
+def are_held(database: Database, ids: Sequence[Id]) -> list[bool]:
+    """Tell of each id whether a point has it."""
+    return [slot is not None for slot in _slots(database, ids)]
+
+
 def rows_of(database: Database, what: str, slots: Sequence[int]) -> list[Row]:
     """Return columns of the points at some slots; ``what`` names them as the database does."""
     found: Iterable[Row | None]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -17,9 +18,10 @@ from rankfold.storage.columns import Value
 from rankfold.storage.conditions import translate
 from rankfold.storage.connections import Connections
 from rankfold.storage.database import damaged
-from rankfold.storage.ids import Id, Slots, checked_ids, checked_slots
+from rankfold.storage.ids import Id, Slots, checked_ids, checked_slots, held_among
 from rankfold.storage.manifest import DATABASE, Version
 from rankfold.storage.points import (
+    are_held,
     check_points,
     find_slots,
     largest_number,
@@ -144,6 +146,11 @@ class Reader:
         checked = checked_ids(ids)
         with self._snapshots.holding() as (database, _, _):
             return find_slots(database, checked)
+
+    def holds(self, ids: Sequence[Any]) -> list[bool]:
+        """Tell of each id whether a point has it."""
+        with self._snapshots.holding() as (database, _, _):
+            return held_among(ids, partial(are_held, database))
 
     @property
     def largest_number(self) -> int | None:

@@ -133,8 +133,8 @@ def sweep(client: Client, heads: Heads, *, alone: bool) -> None:
 def taken(name: str, place: str) -> DatabaseError:
     """Return the error for a name that an index has already."""
     return DatabaseError(
-        f"there is an index {name!r} in {place} already; take another name, or replace it on "
-        "purpose (replace=True, --replace)."
+        f"there is an index {name!r} in {place} already; choose another name, or give "
+        "replace=True to put this one into its place."
     )
 
 

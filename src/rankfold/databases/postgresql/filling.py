@@ -156,7 +156,8 @@ def check_settings(name: str, settings: dict[str, Any]) -> None:
 def taken(address: Address, name: str) -> DatabaseError:
     """Return the error for a name that is in use."""
     return DatabaseError(
-        f"{address.place} has an index {name!r} already; choose another name, or replace it."
+        f"{address.place} has an index {name!r} already; choose another name, or give "
+        "replace=True to put this one into its place."
     )
 
 

@@ -128,15 +128,16 @@ export function setControls(asked, info) {
       value = asked[kind.name] ?? usual(kind.name, info);
     if (kind.name === "k")
       input.max = String(Math.max(3, Math.min(50, info.points - 2, info.limits?.n_neighbors ?? 50)));
+    if (kind.name === "alternations") input.max = String(Math.min(kind.most, info.limits?.max_iter ?? kind.most));
     input.value = String(kind.toSlider(value));
     show(input, byId(`value-${kind.name}`), value);
-    const off = kind.name !== "diversity" && asked.method !== "ran";
+    const least = Number(input.min),
+      most = Number(input.max);
+    const off = least === most || (kind.name !== "diversity" && asked.method !== "ran");
     input.disabled = off;
     const slider = input.closest(".slider");
     slider.dataset.off = String(off);
-    const least = Number(input.min),
-      most = Number(input.max);
-    const part = (kind.toSlider(usual(kind.name, info)) - least) / (most - least);
+    const part = (kind.toSlider(usual(kind.name, info)) - least) / Math.max(1, most - least);
     // The middle of the knob runs from 8 px to 8 px before the end.
     slider.querySelector("i").style.left = `calc(8px + (100% - 16px) * ${part.toFixed(4)})`;
   }

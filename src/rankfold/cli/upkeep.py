@@ -1,0 +1,64 @@
+"""``rankfold index info`` and other commands that look after an index."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+import click
+
+from rankfold.cli.errors import CHANGE_STOPPED, Command, interruptible
+from rankfold.cli.facts import map_of
+from rankfold.cli.options import LAYOUT
+from rankfold.cli.places import Place, placed
+from rankfold.cli.tables import counted, pairs
+
+
+@click.command(cls=Command)
+@placed()
+@click.option(
+    "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True
+)
+def info(place: Place, form: str) -> None:
+    """Say what an index holds."""
+    with place.open() as opened:
+        known = opened.info()
+    if form == "json":
+        click.echo(json.dumps(known, indent=2, ensure_ascii=False))
+    else:
+        click.echo(pairs(known))
+
+
+@click.command(cls=Command)
+@placed()
+def check(place: Place) -> None:
+    """Look for damage: at every byte of a folder, or whether all in a database agrees."""
+    place.verify()
+    with place.open() as opened:
+        click.echo(f"{place}: {counted(len(opened), 'point')}, no damage found")
+
+
+@click.command(cls=Command)
+@placed()
+def merge(place: Place) -> None:
+    """Merge changes, so that the index opens faster."""
+    place.require_folder("there nothing waits to be merged.")
+    with interruptible(CHANGE_STOPPED), place.open(write=True) as opened:
+        waiting = opened.info()["pending_changes"]
+        opened.save()
+        click.echo(f"{place}: merged {counted(waiting, 'change')}")
+
+
+@click.command("map", cls=Command)
+@placed()
+@LAYOUT
+def lay_out(place: Place, layout: Any) -> None:
+    """Draw the map of an index anew.
+
+    Points that came after it was drawn were put among their neighbours; now they count, too.
+    """
+    place.require_folder("bring it into one with index copy, draw its map there, and copy it back.")
+    with interruptible(CHANGE_STOPPED), place.open(write=True) as opened:
+        opened.lay_out(layout, progress=sys.stderr.isatty())
+        click.echo(f"{place}: {counted(len(opened), 'point')}, {map_of(opened.info())}")

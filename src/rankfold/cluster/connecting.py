@@ -60,19 +60,33 @@ def own_cluster(n_workers: int) -> Iterator[Any]:
     settings = {
         "distributed.scheduler.allowed-failures": FAILURES,
         "distributed.deploy.lost-worker-timeout": RESTART,
+        "distributed.nanny.pre-spawn-environ.DASK_LOGGING__DISTRIBUTED": "critical",
     }
     with (
         dask.config.set(settings),
+        _quiet("distributed"),
         distributed.LocalCluster(
             n_workers=n_workers,
             threads_per_worker=1,
             processes=True,
             dashboard_address=":0",  # any port: another cluster may have the usual one
             preload="rankfold.cluster.quiet",
-            silence_logs=logging.CRITICAL,  # a worker that is started again is no news
+            silence_logs=False,  # it would silence the handlers of everybody
         ) as cluster,
     ):
         yield cluster
+
+
+@contextmanager
+def _quiet(name: str) -> Iterator[None]:
+    """Let a logger speak of nothing but disasters: a worker that is started again is no news."""
+    logger = logging.getLogger(name)
+    before = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
 
 
 def _client_of(distributed: Any, address: Any) -> Any:

@@ -83,11 +83,13 @@ class Client:
 
     def close(self) -> None:
         """Close the connection, and the file if nobody else uses it."""
-        with explained(self.place):
-            self._client.close()
-        if self._file is not None:
-            lite.leave(self._file)
-            self._file = None
+        try:
+            with explained(self.place):
+                self._client.close()
+        finally:
+            if self._file is not None:
+                lite.leave(self._file)
+                self._file = None
 
     def collections(self) -> list[str]:
         """Return the names of all collections."""

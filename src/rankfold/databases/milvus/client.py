@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from rankfold.check import MissingExtraError
+from rankfold.check import DatabaseError, MissingExtraError
 from rankfold.databases.milvus import lite
 from rankfold.databases.milvus.address import Address
 from rankfold.databases.milvus.errors import TooLargeError, explained
@@ -191,10 +191,14 @@ class Client:
 
     def _n_pending(self, name: str) -> int:
         """Return how many entries indexes still lack."""
-        described = (
+        described = [
             self._client.describe_index(name, index, timeout=WAITING)
             for index in self._client.list_indexes(name)
-        )
+        ]
+        if any(index.get("state") == "Failed" for index in described):
+            raise DatabaseError(
+                f"{self.place} cannot build the index of {name!r}; the logs of the server say why."
+            )
         return sum(int(index["pending_index_rows"]) for index in described)
 
     @contextmanager

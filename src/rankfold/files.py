@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from secrets import token_hex
 from tempfile import TemporaryFile
 
 from rankfold.check import InputError
@@ -41,7 +42,8 @@ def replacing(path: Path) -> Iterator[Path]:
     ...     print(before, path.read_text(), len(list(Path(folder).iterdir())))
     False hello 1
     """
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    # Another machine that shares the folder may have a process of the same number.
+    partial = path.with_name(f".{path.name}.{os.getpid()}-{token_hex(4)}.partial")
     try:
         yield partial
         partial.replace(path)

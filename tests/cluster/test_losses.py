@@ -47,6 +47,27 @@ def test_the_result_is_the_same_when_a_worker_is_killed(stage, client, many, tmp
     check_same_index(tmp_path / "made", many / "whole")
 
 
+def test_few_files_are_open_at_once(tmp_path, many):
+    resource = pytest.importorskip("resource")
+    code = (
+        "import resource, sys; from pathlib import Path\n"
+        "from distributed import Client\n"
+        "from rankfold.cluster import build_index, cells, lists\n"
+        "cells.PART_NUMBERS, cells.GROUP_NUMBERS = 8 * 100, 8 * 5000\n"
+        "lists.BLOCK_ROWS = lists.FEWEST_ROWS = 100\n"
+        "options = {'n_neighbors': 3, 'recall': 0.95, 'layout': 'none'}\n"
+        "with Client(processes=False, n_workers=1, dashboard_address='127.0.0.1:0') as client:\n"
+        "    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)\n"
+        "    resource.setrlimit(resource.RLIMIT_NOFILE, (150, most))\n"
+        "    build_index(sys.argv[1], sys.argv[2], scheduler=client, **options)\n"
+    )
+    assert resource.getrlimit(resource.RLIMIT_NOFILE)[1] > 150
+    words = [sys.executable, "-c", code, many / "points.npy", tmp_path / "made"]
+    done = subprocess.run(list(map(str, words)), capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    check_same_index(tmp_path / "made", many / "whole")
+
+
 def test_a_task_that_kills_every_worker_is_given_up(client, monkeypatch):
     monkeypatch.setattr(client.cluster.scheduler, "allowed_failures", 0)
     with (
@@ -54,6 +75,19 @@ def test_a_task_that_kills_every_worker_is_given_up(client, monkeypatch):
         pytest.raises(InputError, match="lost one worker after the other"),
     ):
         work.run("ends", os._exit, [(1,)])
+
+
+def test_a_scheduler_that_goes_away_is_named(monkeypatch):
+    monkeypatch.setattr(connecting, "PATIENCE", 1)
+    with LocalCluster(n_workers=1, dashboard_address="127.0.0.1:0") as cluster:
+        closing = threading.Timer(3.0, cluster.close)
+        closing.start()
+        with (
+            working(cluster.scheduler_address, None, forget, progress=False) as work,
+            pytest.raises(InputError, match="the Dask scheduler has gone"),
+        ):
+            work.run("naps", time.sleep, [(0.2,)] * 1000)
+        closing.join()
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals")

@@ -57,6 +57,12 @@ def other_columns(folder):
         pyarrow.parquet.write_table(pyarrow.table(table), folder / f"{name}.parquet")
 
 
+def columns_in_another_order(folder):
+    for name, columns in (("a", "xy"), ("b", "yx")):
+        table = {column: [0.0, 1.0] for column in columns}
+        pyarrow.parquet.write_table(pyarrow.table(table), folder / f"{name}.parquet")
+
+
 def other_kinds(folder):
     for name, values in (("a", [1, 2]), ("b", ["x", "y"])):
         table = {"vector": [[0.0, 1.0], [1.0, 0.0]], "price": values}
@@ -85,6 +91,7 @@ WRONG = {
     only_some_ids: "b.parquet' has ids and .*a.parquet' has none",
     the_same_id: "ids are given more than once: '7'",
     other_columns: "different columns \\('price', 'weight'\\)",
+    columns_in_another_order: r"b.parquet' has the vector in 'y', 'x', but others .* in 'x', 'y'",
     other_kinds: "'price' holds integer and text values in different shards",
     digits_lost: "would hold 1152921504606846977",
     zarr_of_three: r"has shape \(2, 2, 2\)",

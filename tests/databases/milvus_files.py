@@ -1,5 +1,8 @@
 """Files of Milvus Lite to test with."""
 
+import subprocess
+import sys
+
 import numpy as np
 from databases.tables import COLUMNS, rows, same_rows
 
@@ -27,6 +30,17 @@ def collections(folder):
     names = client.collections()
     client.close()
     return names
+
+
+def names_in_another_process(folder):
+    """Ask another process for the names of all indexes; it writes them, or the error."""
+    code = (
+        "import sys; from rankfold.databases.milvus import Milvus\n"
+        "try: sys.stdout.write(str(Milvus(sys.argv[1]).names()))\n"
+        "except Exception as error: sys.stdout.write(f'{type(error).__name__}: {error}')"
+    )
+    command = [sys.executable, "-c", code, milvus_address(folder)]
+    return subprocess.run(command, capture_output=True, text=True, check=True)
 
 
 def same_points(session, given):

@@ -379,6 +379,19 @@ def test_a_table_can_be_dropped(database, name):
     database.check_place(name, replace=False)
 
 
+def test_another_table_of_a_name_is_not_taken_for_the_dropped_one(filled, database, name):
+    table, _, _ = filled
+    with table.reading() as session:
+        version = session.head.version
+    database.drop(name)
+    with pytest.raises(DatabaseError, match=name), table.reading():
+        pass
+    fill(database, name, n=12)
+    with table.reading() as session:
+        assert session.head.version > version
+        assert session.changed_since(version) is None
+
+
 def test_lists_in_single_precision(database, name):
     given = points(np.arange(9))
     true = rows(given.slots, given.vectors, precision=np.float32)

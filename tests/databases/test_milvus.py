@@ -21,7 +21,7 @@ from databases.tables import (
 from databases.writing_milvus import NAME, the_change
 
 from rankfold.check import InputError, MovedError
-from rankfold.databases.milvus import Milvus, session, writing
+from rankfold.databases.milvus import Milvus, session, vectors, writing
 from rankfold.neighbors import Rows
 from rankfold.storage import Store
 from rankfold.types import Neighbors
@@ -175,6 +175,23 @@ def test_searches_among_many(database, search):
         assert (price[chosen] > 40).all()
         assert sorted(ten.tolist()) == list(range(10))
     assert len(everybody[0][0]) >= (3000 if search == "exact" else 2900)
+
+
+def test_many_vectors_are_searched_for_in_parts(filled, monkeypatch):
+    table, given, _ = filled
+    with table.reading() as reading:
+        whole = reading.search(given.vectors, 3)
+        assert reading.round_trips == 2
+    monkeypatch.setattr(vectors, "MOST_VECTORS", 7)
+    with table.reading() as reading:
+        parts = reading.search(given.vectors, 3)
+        assert reading.round_trips == 4
+    monkeypatch.setattr(vectors, "MOST_PAIRS", 5 * 20)
+    with table.reading() as reading:
+        reading.search(given.vectors, 3)
+        assert reading.round_trips == 5
+    for (one, _), (other, _) in zip(whole, parts, strict=True):
+        assert one.tolist() == other.tolist()
 
 
 def test_payload_that_would_lose_digits_stays_as_it_is(filled):

@@ -1,13 +1,16 @@
 """What Milvus cannot do, and how it says so."""
 
 import socket
-import subprocess
-import sys
 
 import numpy as np
 import pymilvus
 import pytest
-from databases.milvus_files import collections, milvus_address, same_points
+from databases.milvus_files import (
+    collections,
+    milvus_address,
+    names_in_another_process,
+    same_points,
+)
 from databases.tables import (
     COLUMNS,
     change,
@@ -23,7 +26,7 @@ from databases.writing_milvus import NAME, the_change
 from milvus_lite.server_manager import server_manager_instance
 
 from rankfold.check import DatabaseError, InputError, UnreachableError
-from rankfold.databases.milvus import Milvus, writing
+from rankfold.databases.milvus import Milvus, client, heads, writing
 from rankfold.databases.milvus.address import Address
 from rankfold.databases.milvus.client import Client
 from rankfold.databases.milvus.packing import pack_row
@@ -79,6 +82,19 @@ def test_answers_that_are_too_large_are_asked_for_in_parts(filled):
     table._client._client = pymilvus.MilvusClient(uri, dedicated=True, grpc_options=limit)
     with table.reading() as reading:
         same_rows(reading.rows(np.arange(20)), true)
+
+
+def test_ids_are_found_in_parts_where_payload_is_long(filled):
+    table, given, _ = filled
+    longest = 60_000
+    with table.writing() as changing:
+        values = {"color": ["a" * longest] * 20}
+        changing.change_payload(given.slots, values, COLUMNS)
+    uri = table._client._client._config.uri
+    limit = {"grpc.max_receive_message_length": 4 * longest}
+    table._client._client = pymilvus.MilvusClient(uri, dedicated=True, grpc_options=limit)
+    with table.reading() as reading:
+        assert reading.find(given.ids).tolist() == given.slots.tolist()
 
 
 def test_a_name_that_is_not_there(database):
@@ -165,17 +181,6 @@ def test_two_writers_at_once_are_noticed(filled, database):
         same_points(reading, given)
 
 
-def names_in_another_process(folder):
-    """Ask another process for the names of all indexes; it writes them, or the error."""
-    code = (
-        "import sys; from rankfold.databases.milvus import Milvus\n"
-        "try: sys.stdout.write(str(Milvus(sys.argv[1]).names()))\n"
-        "except Exception as error: sys.stdout.write(f'{type(error).__name__}: {error}')"
-    )
-    command = [sys.executable, "-c", code, milvus_address(folder)]
-    return subprocess.run(command, capture_output=True, text=True, check=True)
-
-
 def test_a_file_that_another_process_has_open(tmp_path, database):
     fill(database, NAME)
     tables = [database.open(NAME) for _ in range(2)]
@@ -209,6 +214,45 @@ def test_a_server_that_goes_away(tmp_path, database):
     with again.reading() as reading:
         same_rows(reading.rows(true.slots), true)
     again.close()
+
+
+def test_an_answer_that_takes_too_long(filled, monkeypatch):
+    table, given, _ = filled
+    monkeypatch.setattr(client, "WAITING", 1e-4)
+    with (
+        pytest.raises(UnreachableError, match=r"does not answer \(.*[Dd]eadline.*\)"),
+        table.reading() as reading,
+    ):
+        reading.search(given.vectors, 3)
+
+
+def test_an_index_that_appears_unconfirmed_stays(database, monkeypatch):
+    """The answer of a server may be lost after it has done what it was asked."""
+    write = heads.Heads.write
+
+    def unconfirmed(self, name, state):
+        write(self, name, state)
+        raise UnreachableError("no answer")
+
+    fill(database, NAME)
+    with monkeypatch.context() as patched:
+        patched.setattr(heads.Heads, "write", unconfirmed)
+        with pytest.raises(UnreachableError):
+            fill(database, NAME, n=12, replace=True)
+    table = database.open(NAME)
+    with table.reading() as reading:
+        same_points(reading, points(np.arange(12)))
+    table.close()
+
+
+def test_a_collection_that_cannot_be_made_leaves_none(tmp_path, database):
+    wrong = settings(n_features=0)
+    with (
+        pytest.raises(DatabaseError),
+        database.create(NAME, wrong, COLUMNS, replace=False),
+    ):
+        pass
+    assert collections(tmp_path) == ["rankfold_heads"]
 
 
 def test_a_file_that_cannot_be(tmp_path):

@@ -6,6 +6,8 @@ search through the result finds what searches through each of them would find to
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -16,10 +18,14 @@ from rankfold.cluster.scratch import INDEX, Scratch
 from rankfold.files import replacing
 from rankfold.neighbors.index import threads
 from rankfold.neighbors.inverted import InvertedIndex, nearest_cells, trained
+from rankfold.types import IntArray
 
 TRAINED = "trained.faiss"
 PART_NUMBERS = 2**25
 """A worker fills the cells with the points of about so many numbers at a time."""
+
+GROUP_NUMBERS = 2**26
+"""Cells are joined some at a time, whose points have about so many numbers."""
 
 NO_LISTS = 32
 """Bytes in which FAISS writes lists that are empty, at the end of an index."""
@@ -67,22 +73,38 @@ def _join_lists(scratch: Scratch, index: Any, n_parts: int, n_points: int) -> No
 
     FAISS writes lists one after the other: the vectors of a list, then their numbers.
     """
-    counts = np.stack([scratch.load(f"counts-{i}") for i in range(n_parts)])
-    scratch.save("cell_sizes", counts.sum(axis=0))
+    counts = np.stack([np.array(scratch.load(f"counts-{i}")) for i in range(n_parts)])
+    sizes = counts.sum(axis=0)
+    scratch.save("cell_sizes", sizes)
     with replacing(scratch.folder / INDEX) as partial, partial.open("wb") as file:
         file.write(_head(index, n_points))
-        _write_sizes(file, scratch.load("cell_sizes"), index.code_size)
-        codes = [scratch.load(f"codes-{i}") for i in range(n_parts)]
-        slots = [scratch.load(f"slots-{i}") for i in range(n_parts)]
-        ends = np.cumsum(counts, axis=1)
-        for cell in range(counts.shape[1]):
-            for arrays in (codes, slots):
-                for part, array in enumerate(arrays):
-                    end = ends[part, cell]
-                    file.write(array[end - counts[part, cell] : end].tobytes())
+        _write_sizes(file, sizes, index.code_size)
+        before = (np.cumsum(sizes) - sizes) * index.d // GROUP_NUMBERS
+        bounds = np.searchsorted(before, [*np.unique(before), np.inf])
+        for first, last in pairwise(bounds.tolist()):
+            for cell in _joined(scratch, counts, first, last):
+                file.writelines(cell)
     for part in range(n_parts):
         for name in ("codes", "slots", "counts"):
             scratch.delete(f"{name}-{part}")
+
+
+def _joined(scratch: Scratch, counts: IntArray, first: int, last: int) -> Iterator[list[bytes]]:
+    """Yield vectors and numbers of each cell of a range, those of all parts behind each other."""
+    starts = np.cumsum(counts, axis=1) - counts
+    cells = [np.repeat(np.arange(first, last), own[first:last]) for own in counts]
+    order = np.argsort(np.concatenate(cells), kind="stable")
+    arrays = []
+    for name in ("codes", "slots"):
+        blocks = []
+        for part, own in enumerate(cells):
+            start = starts[part, first]
+            # A copy: a part of a mapped file would keep it open, and there may be thousands.
+            blocks.append(np.array(scratch.load(f"{name}-{part}")[start : start + len(own)]))
+        arrays.append(np.concatenate(blocks)[order])
+    ends = np.cumsum(counts[:, first:last].sum(axis=0))
+    for start, end in pairwise([0, *ends.tolist()]):
+        yield [array[start:end].tobytes() for array in arrays]
 
 
 def _head(index: Any, n_points: int) -> bytes:

@@ -69,7 +69,8 @@ def own_cluster(n_workers: int) -> Iterator[Any]:
             n_workers=n_workers,
             threads_per_worker=1,
             processes=True,
-            dashboard_address=":0",  # any port: another cluster may have the usual one
+            # Any port, as another cluster may have the usual one; and for this machine alone.
+            dashboard_address="127.0.0.1:0",
             preload="rankfold.cluster.quiet",
             silence_logs=False,  # it would silence the handlers of everybody
         ) as cluster,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import NamedTuple
 
@@ -110,16 +110,22 @@ def _held(block: FloatArray, metric: str, exact: bool, name: str) -> FloatArray:
 
 
 def _check_alike(shards: list[Shard]) -> None:
-    """Require ids and payload in all shards or in none."""
+    """Require the same columns in all shards, and ids in all of them or in none."""
     first = shards[0]
+    vector = next((shard.vector for shard in shards if shard.vector), ())
     for shard in shards:
+        if shard.vector not in ((), vector):
+            raise InputError(
+                f"{shard} has the vector in {_listed(shard.vector)}, but others have it in "
+                f"{_listed(vector)}; name its columns, in their order, with vector_columns."
+            )
         if (shard.id is None) != (first.id is None):
             without, having = (shard, first) if shard.id is None else (first, shard)
             raise InputError(f"{having} has ids and {without} has none; give all shards ids.")
         if set(shard.payload) != set(first.payload):
             odd = sorted(set(shard.payload) ^ set(first.payload))
             raise InputError(
-                f"{shard} and {first} have different columns ({', '.join(map(repr, odd))}); name "
+                f"{shard} and {first} have different columns ({_listed(odd)}); name "
                 "those to keep with payload_columns."
             )
 
@@ -140,6 +146,10 @@ def _check_exact(name: str, column: Values) -> None:
     for value in column.values:
         if isinstance(value, int) and abs(value) > EXACT_NUMBERS:
             raise too_large(name, value)
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(map(repr, names))
 
 
 def _uneven(shard: str, width: int, other: str, expected: int) -> InputError:

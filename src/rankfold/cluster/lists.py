@@ -70,7 +70,7 @@ def find_sources(folder: str, number: int, n_blocks: int, first: int, last: int)
     for block in range(n_blocks):
         known = scratch.load(f"links-{block}")
         start, end = np.searchsorted(known, bounds)
-        parts.append(known[start:end])
+        parts.append(np.array(known[start:end]))  # a part of a mapped file would keep it open
     links = np.sort(np.concatenate(parts))
     scratch.save(f"reverse_sources-{number}", (links & LOWER).astype(np.int32))
     counts = np.bincount((links >> 32) - first, minlength=last - first)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -113,33 +113,50 @@ def rank_many(
     blocks = [(names[start : start + BLOCK_QUERIES], rows[:0]) for start in _starts(names)]
     blocks += [([], rows[start : start + BLOCK_QUERIES]) for start in _starts(rows)]
     with working(scheduler, n_workers, forget, progress) as work:
-        arguments = [(path, engine, *block, options) for block in blocks]
+        arguments = [(path, Address(engine), *block, options) for block in blocks]
         found = work.run("rankings", answer, arguments)
     return Rankings([i for part in found for i in part[0]], [s for part in found for s in part[1]])
 
 
+@dataclass(frozen=True)
+class Address:
+    """Where a database is; workers write the arguments of a task that fails to their logs."""
+
+    text: str | None = field(repr=False)
+
+
 def answer(
     path: str,
-    engine: str | None,
+    engine: Address,
     ids: list[Any],
     vectors: FloatArray,
     options: dict[str, Any],
 ) -> tuple[list[list[Any]], list[FloatArray]]:
     """Answer some queries; a task."""
-    index = _opened(path, engine, Path(path).stat().st_ino if engine is None else None)
-    results = [index.query(one, **options) for one in ids]
-    results += [index.query(vectors=one, **options) for one in vectors]
+    opened = _opened(path, engine, Path(path).stat().st_ino if engine.text is None else None)
+    results = [opened.index.query(one, **options) for one in ids]
+    results += [opened.index.query(vectors=one, **options) for one in vectors]
     return [result.ids for result in results], [result.scores for result in results]
 
 
+class Opened:
+    """An index that closes when neither the cache nor a task holds it any more."""
+
+    def __init__(self, index: Index) -> None:
+        self.index = index
+
+    def __del__(self) -> None:
+        self.index.close()
+
+
 @lru_cache(maxsize=1)
-def _opened(path: str, engine: str | None, _inode: int | None) -> Index:
+def _opened(path: str, engine: Address, _inode: int | None) -> Opened:
     """Open an index, once in each worker; another one at the same place is opened anew."""
-    return Index.open(path, engine=engine)
+    return Opened(Index.open(path, engine=engine.text))
 
 
 def forget() -> None:
-    """Close what was opened."""
+    """Close what was opened, once the tasks that use it are done."""
     _opened.cache_clear()
 
 

@@ -79,14 +79,14 @@ class Work:
             return futures
 
         running: Any = distributed.as_completed(submitted(AHEAD * self.n_threads))
-        try:
-            with explained():
+        with explained():
+            try:
                 for future in running:
                     result = future.result()
                     yield places.pop(future), result
                     running.update(submitted(1))
-        finally:
-            self.client.cancel(list(places))
+            finally:
+                self.client.cancel(list(places))
 
 
 @contextmanager
@@ -119,6 +119,7 @@ def explained() -> Iterator[None]:
     from concurrent.futures import CancelledError
 
     from distributed import KilledWorker
+    from distributed.comm.core import CommClosedError
 
     try:
         yield
@@ -127,7 +128,7 @@ def explained() -> Iterator[None]:
             "the same task lost one worker after the other, most likely for lack of memory; give "
             "workers more memory, or take fewer of them on one machine."
         ) from error
-    except CancelledError as error:
+    except (CancelledError, CommClosedError) as error:
         raise InputError(
             "the Dask scheduler has gone, or gave the work up; see that it runs and start again."
         ) from error

@@ -52,14 +52,16 @@ class Scratch:
     def writing(self, name: str, shape: tuple[int, ...], dtype: Any) -> Iterator[Array]:
         """Yield an array in a file to be filled; it appears at the end of the block."""
         with replacing(self._path(name)) as partial:
-            yield np.lib.format.open_memmap(partial, "w+", dtype, shape)
+            array = np.lib.format.open_memmap(partial, "w+", dtype, shape)
+            yield array
+            array.flush()  # others may read it on another machine
 
     def load(self, name: str) -> Array:
         """Map an array into memory."""
         mapped: Array = np.load(self._path(name), mmap_mode="r", allow_pickle=False)
         return mapped
 
-    def create(self, name: str, shape: tuple[int, ...], dtype: Any) -> Array:
+    def create(self, name: str, shape: tuple[int, ...], dtype: Any) -> np.memmap[Any, Any]:
         """Make an array in a file, mapped into memory to be filled."""
         return np.lib.format.open_memmap(self._path(name), "w+", dtype, shape)
 
@@ -72,6 +74,7 @@ class Scratch:
             whole[start : start + length] = self.load(part)
             start += length
             self.delete(part)
+        whole.flush()  # workers on other machines read it next
 
     def delete(self, name: str) -> None:
         """Delete an array."""

@@ -69,7 +69,8 @@ class Shard:
         array = _array(Path(self.path), self.kind)
         step = max(1, BLOCK_NUMBERS // max(1, array.shape[1]))
         for first in range(self.start, self.stop, step):
-            with reading(Path(self.path), self.kind):
+            # What is too large for single precision becomes infinite, which is refused later.
+            with reading(Path(self.path), self.kind), np.errstate(over="ignore"):
                 block = np.asarray(array[first : min(first + step, self.stop)], dtype=np.float32)
             yield block
 

@@ -13,6 +13,7 @@ from rankfold.databases.addresses import database_of
 from rankfold.index.tables import checked_name, copy_table
 from rankfold.storage import Store
 from rankfold.storage.columns import Column
+from rankfold.storage.ids import distinct_ids
 from rankfold.storage.points import Batch
 
 
@@ -56,5 +57,5 @@ def write_table(
         ids.extend(names)
         for column, some in values.items():
             payload.setdefault(column, []).extend(some.values)
-    state = (arrays, settings, ids, payload)
+    state = (arrays, settings, distinct_ids(ids), payload)
     copy_table(engine, name, lambda: state, replace=replace, progress=False)

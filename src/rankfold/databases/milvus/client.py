@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from rankfold.check import MissingExtraError
+from rankfold.check import DatabaseError, MissingExtraError
 from rankfold.databases.milvus import lite
 from rankfold.databases.milvus.address import Address
 from rankfold.databases.milvus.errors import TooLargeError, explained
@@ -83,11 +83,13 @@ class Client:
 
     def close(self) -> None:
         """Close the connection, and the file if nobody else uses it."""
-        with explained(self.place):
-            self._client.close()
-        if self._file is not None:
-            lite.leave(self._file)
-            self._file = None
+        try:
+            with explained(self.place):
+                self._client.close()
+        finally:
+            if self._file is not None:
+                lite.leave(self._file)
+                self._file = None
 
     def collections(self) -> list[str]:
         """Return the names of all collections."""
@@ -189,10 +191,14 @@ class Client:
 
     def _n_pending(self, name: str) -> int:
         """Return how many entries indexes still lack."""
-        described = (
+        described = [
             self._client.describe_index(name, index, timeout=WAITING)
             for index in self._client.list_indexes(name)
-        )
+        ]
+        if any(index.get("state") == "Failed" for index in described):
+            raise DatabaseError(
+                f"{self.place} cannot build the index of {name!r}; the logs of the server say why."
+            )
         return sum(int(index["pending_index_rows"]) for index in described)
 
     @contextmanager

@@ -70,7 +70,7 @@ class Milvus:
         with self._connected() as (_, heads):
             state = heads.read_known(name)
             heads.mark_filling(state.generation, owner())  # so that it is deleted even after a kill
-            heads.forget(name)
+            heads.forget(name, state)
             heads.drop(state.generation)
 
     @property

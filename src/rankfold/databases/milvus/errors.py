@@ -51,8 +51,9 @@ def explained(place: str) -> Iterator[None]:
 
 
 def _in_words(place: str, error: Exception) -> DatabaseError:
-    said = str(getattr(error, "message", "") or error)
-    text = f"{getattr(error, 'code', '')} {said}"
+    details = getattr(error, "details", None)  # of gRPC, whose text is a report of many lines
+    said = str(getattr(error, "message", "") or (details() if callable(details) else "") or error)
+    text = f"{getattr(error, 'code', '')} {error} {said}"
     said = said.split("\n")[0][:300]
     if getattr(error, "code", None) in NOT_FOUND:
         return moved(place)

@@ -56,7 +56,11 @@ class MilvusFilling:
         self._state = State(uuid4().hex, 0, 0, 0, 0, 0, kinds, 0, None)
         self._shown = 0.0
         self._show_life()
-        create_collections(client, self._state, settings)
+        try:
+            create_collections(client, self._state, settings)
+        except BaseException:
+            self.abandon()
+            raise
 
     def add(self, points: NewPoints, rows: Rows | None) -> None:
         """Write some points and their rows; in ascending order of slots."""
@@ -95,9 +99,8 @@ class MilvusFilling:
         before = self._heads.read(self._name)
         if before is not None and not self._replacing:
             raise taken(self._name, self._client.place)
-        version = 1
+        version = self._heads.last_version(self._name) + 1
         if before is not None:
-            version = before.version + 1  # so that whoever has it open sees that all is different
             self._heads.mark_filling(before.generation, owner())
         self._state = replace(self._state, first=version, version=version, n_parts=n_parts)
         self._heads.write(self._name, self._state)
@@ -107,8 +110,10 @@ class MilvusFilling:
             self._heads.drop(before.generation)
 
     def abandon(self) -> None:
-        """Delete what was written so far."""
-        self._heads.drop(self._state.generation)
+        """Delete what was written so far, unless it has appeared though nobody confirmed it."""
+        now = self._heads.read(self._name)
+        if now is None or now.generation != self._state.generation:
+            self._heads.drop(self._state.generation)
 
     def _held(self) -> Held:
         return Held.at(self._client, self._state, self._settled.settings)

@@ -160,9 +160,18 @@ class Heads:
         """Forget who was filling a generation."""
         self._client.delete(HEADS, [f"filling/{generation}"])
 
-    def forget(self, name: str) -> None:
-        """Delete the head of an index: from now on it is not there."""
+    def forget(self, name: str, state: State) -> None:
+        """Delete the head of an index: from now on it is not there, but its version is known."""
+        self._write(_dropped_key(name), str(state.version))
         self._client.delete(HEADS, [_key(name)])
+
+    def last_version(self, name: str) -> int:
+        """Return the last version that an index of a name has ever had; 0 if there was none.
+
+        Whoever still has a deleted one open must not take another of its name for the same.
+        """
+        state = self.read(name)
+        return state.version if state else int(self._text([_dropped_key(name)]) or 0)
 
     def drop(self, generation: str) -> None:
         """Delete the collections of a generation, and what was settled for it."""
@@ -190,6 +199,10 @@ def _key(name: str) -> str:
             "name",
         )
     return f"index/{quote(name, safe='')}"
+
+
+def _dropped_key(name: str) -> str:
+    return f"dropped/{quote(name, safe='')}"
 
 
 def next_state(state: State, **changes: Any) -> State:

@@ -15,7 +15,7 @@ from rankfold.databases.contract import Head
 from rankfold.databases.milvus.cells import Cells
 from rankfold.databases.milvus.client import MOST_HITS, MOST_KEYS, Client, Entity
 from rankfold.databases.milvus.conditions import meeting
-from rankfold.databases.milvus.errors import damaged, moved
+from rankfold.databases.milvus.errors import TooLargeError, damaged, moved
 from rankfold.databases.milvus.heads import State
 from rankfold.databases.milvus.held import Held
 from rankfold.databases.milvus.measuring import entered, nearest_of
@@ -140,16 +140,26 @@ class MilvusSession:
     def find(self, ids: Sequence[Any]) -> IntArray:
         """Return the slot of each id, -1 where there is none."""
         self._check_age()
+        hashes = sorted({hashed(point) for point in ids})
         slots: dict[tuple[type, Any], int] = {}
-        for start in range(0, len(ids), MOST_KEYS):
-            hashes = sorted({hashed(point) for point in ids[start : start + MOST_KEYS]})
-            cells = self._held.records.meeting(f"hash in {hashes}", ["record"])
+        for start in range(0, len(hashes), MOST_KEYS):
+            cells = self._with_hashes(hashes[start : start + MOST_KEYS])
             points, _ = unpack_records(cells, ())
             slots |= {
                 (type(point), point): cell["slot"]
                 for point, cell in zip(points, cells, strict=True)
             }
         return np.array([slots.get((type(point), point), -1) for point in ids], dtype=np.int64)
+
+    def _with_hashes(self, hashes: list[int]) -> list[Entity]:
+        """Return the records of ids; in parts where their payload is too long for one answer."""
+        try:
+            return self._held.records.meeting(f"hash in {hashes}", ["record"])
+        except TooLargeError:
+            half = len(hashes) // 2
+            if not half:
+                raise
+            return self._with_hashes(hashes[:half]) + self._with_hashes(hashes[half:])
 
     def points(
         self, slots: IntArray, columns: Sequence[Column]
@@ -206,8 +216,3 @@ class MilvusSession:
     def _check_age(self) -> None:
         if monotonic() - self._began > self._grace:
             raise moved(self._client.place)
-
-
-def _among(met: IntArray, slots: IntArray, vectors: FloatArray) -> tuple[IntArray, FloatArray]:
-    keep = np.isin(slots, met)
-    return slots[keep], vectors[keep]

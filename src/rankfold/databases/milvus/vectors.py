@@ -17,6 +17,12 @@ NEVER = 2**62
 ANSWER = 16 * 2**20
 """Bytes of vectors in one answer, roughly."""
 
+MOST_VECTORS = 256
+"""Vectors that are searched for at once: Milvus Lite takes some milliseconds for each."""
+
+MOST_PAIRS = 2**22
+"""Distances that an exact search measures at once; more may take longer than an answer should."""
+
 SLOTS = 2**17
 """Slots that are asked for at once, without their vectors."""
 
@@ -41,7 +47,10 @@ class Vectors:
         """Return slots and vectors of the nearest points, at most 16,384 for each vector."""
         k = min(k, MOST_HITS)
         params = {"ef": max(64, 2 * k)} if self.search_type == "hnsw" else {}
-        step = max(1, self._per_answer // k)
+        step = min(MOST_VECTORS, self._per_answer // k)
+        if self.search_type == "exact":
+            step = min(step, MOST_PAIRS // self.n_points)
+        step = max(1, step)
         found = []
         for start in range(0, len(vectors), step):
             self.round_trips += 1

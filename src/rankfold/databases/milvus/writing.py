@@ -31,7 +31,8 @@ from rankfold.databases.milvus.entities import (
 from rankfold.databases.milvus.heads import Heads, State, next_state
 from rankfold.databases.milvus.packing import pack_record, unpack_records
 from rankfold.databases.milvus.session import GRACE, MilvusSession
-from rankfold.storage.columns import EXACT, Column, too_large
+from rankfold.databases.payload import check_widening
+from rankfold.storage.columns import Column
 from rankfold.types import IntArray
 
 RECORD = ["hash", "record", "place"]
@@ -56,7 +57,7 @@ class MilvusWriting(MilvusSession):
     def commit(self, change: TableChange) -> int:
         """Make a change; return the new version."""
         check_vectors(change.added, self.head.settings)
-        self._check_widening(change.columns)
+        check_widening(self, change.columns)
         state, version = self._state, self._state.version + 1
         removed = np.unique(np.asarray(change.removed, dtype=np.int64))
         leaving = self._in_order(removed, RECORD)
@@ -90,7 +91,7 @@ class MilvusWriting(MilvusSession):
         self, slots: IntArray, payload: dict[str, list[Any]], columns: tuple[Column, ...]
     ) -> None:
         """Give points other values in some columns; the version stays as it is."""
-        self._check_widening(columns)
+        check_widening(self, columns)
         cells = self._in_order(slots, RECORD)
         ids, held = unpack_records(cells, columns)
         values = [payload.get(column.name, held[column.name]) for column in columns]
@@ -120,20 +121,6 @@ class MilvusWriting(MilvusSession):
             )
         self._heads.write(self._name, state)
         self._state = state
-
-    def _check_widening(self, columns: Sequence[Column]) -> None:
-        """Require that whole numbers which become others lose no digits."""
-        widened = [
-            old
-            for old, new in zip(self.head.columns, columns, strict=True)
-            if (old.kind, new.kind) == ("integer", "number")
-        ]
-        for cells in self._held.records.blocks(["record"]) if widened else ():
-            _, payload = unpack_records(cells, widened)
-            for name, values in payload.items():
-                for value in values:
-                    if value is not None and abs(value) > EXACT:
-                        raise too_large(name, value)
 
 
 def _largest(state: State, leaving: Sequence[Any], coming: Sequence[Any]) -> dict[str, Any]:

@@ -78,6 +78,8 @@ def test_the_nearest_to_several(engines, query):
 ADDRESSES = {
     "postgresql://ann:secret@host:5432/db": "postgresql://ann@host:5432/db",
     "postgresql://ann:se@cret@host/db": "postgresql://ann@host/db",
+    "postgresql://ann:se/cret@host/db": "postgresql://ann@host/db",
+    "postgres:ann:secret@host/db": "postgres:ann@host/db",
     "postgresql://host/db?user=ann&password=secret&sslmode=require": (
         "postgresql://host/db?user=ann&sslmode=require"
     ),

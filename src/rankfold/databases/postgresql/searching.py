@@ -20,6 +20,11 @@ WIDEST = 1000
 
 LEAST = 100
 
+ITERATIVE = (
+    "SET LOCAL hnsw.iterative_scan = relaxed_order; SET LOCAL hnsw.max_scan_tuples = 2147483647;"
+)
+"""Let searches in an HNSW index go on until they have found enough."""
+
 LEAST_MARGIN = 1e-4
 """Share by which the single precision of the database may be wrong about a squared distance; with
 many features it is their number in units of the last place."""

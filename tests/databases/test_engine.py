@@ -78,6 +78,8 @@ def test_the_nearest_to_several(engines, query):
 ADDRESSES = {
     "postgresql://ann:secret@host:5432/db": "postgresql://ann@host:5432/db",
     "postgresql://ann:se@cret@host/db": "postgresql://ann@host/db",
+    "postgresql://ann:se/cret@host/db": "postgresql://ann@host/db",
+    "postgres:ann:secret@host/db": "postgres:ann@host/db",
     "postgresql://host/db?user=ann&password=secret&sslmode=require": (
         "postgresql://host/db?user=ann&sslmode=require"
     ),
@@ -97,3 +99,41 @@ def test_addresses_of_no_database(address):
     with pytest.raises(InputError, match="names no database") as raised:
         database_of(address)
     assert "secret" not in str(raised.value)
+
+
+def test_copies_of_a_point_are_searched_for_once():
+    """Each of them is as near to all others as to the last of its list."""
+    X = np.concatenate([np.full((60, 2), 3.0), CLOUD[:, :2] - 9.0]).astype(np.float32)
+    database, asked = MemoryDatabase(), []
+    with Index.build(X, path="x", engine=database, n_neighbors=5, layout="none") as index:
+        with index._keeper.changing():
+            session = index._keeper._sessions.held
+            found = session.search
+            session.search = lambda vectors, *more: (
+                asked.append(len(vectors)) or found(vectors, *more)
+            )
+            index._keeper.change(np.arange(30))
+        true = LivingEngine.build(X, "euclidean", 20)
+        true.remove(np.arange(30))
+        with index._keeper.current() as engine:
+            live = np.arange(30, len(X))
+            same(engine.rows(live, 20), true.rows(live, 20))
+    assert len(asked) > 1  # for more than the first time
+    assert max(asked) == 1
+
+
+def test_blocks_of_a_change_are_as_good_as_all_at_once(monkeypatch):
+    monkeypatch.setattr("rankfold.databases.planning.BLOCK_ADDED", 2)
+    monkeypatch.setattr("rankfold.databases.searching.MOST_FOUND", 1)
+    true = LivingEngine.build(CLOUD[:60], "euclidean", 20)
+    with Index.build(
+        CLOUD[:60], path="x", engine=MemoryDatabase(), n_neighbors=6, layout="none"
+    ) as index:
+        for some in (np.arange(5, 15), np.arange(20, 50)):
+            index.remove(some.tolist())
+            true.remove(some)
+        index.add(CLOUD[60:])
+        true.add(CLOUD[60:])
+        with index._keeper.current() as engine:
+            live = np.flatnonzero(true.alive)
+            same(engine.rows(live, 20), true.rows(live, 20))

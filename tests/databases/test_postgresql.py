@@ -46,6 +46,31 @@ def large(database):
     database.drop("large")
 
 
+def test_an_index_in_the_making_finds_as_many_as_are_asked_for():
+    """By itself HNSW follows no more than a thousand candidates."""
+    by_index = "-cenable_seqscan%3Doff%20-cenable_sort%3Doff"
+    database, given = PostgreSQL(postgresql().address(options=by_index)), points(np.arange(1600))
+    making = database.create("making", settings(search="hnsw"), COLUMNS, replace=False)
+    with making as filling:
+        filling.add(given, None)
+        with filling.session() as session:
+            ((slots, _),) = session.search(given.vectors[:1], 1500)
+    assert len(np.unique(slots)) == 1500
+
+
+def test_large_changes_are_told_to_those_who_ask(table, monkeypatch):
+    monkeypatch.setattr("rankfold.databases.postgresql.table.FEW_SLOTS", 2)
+    given = points(EVERYBODY)
+    with table.reading() as session:
+        version = session.head.version
+    with table.writing() as writing:
+        writing.commit(change(given, [4], no_points())[0])
+    with table.reading() as session:
+        begun = session.round_trips
+        assert session.changed_since(version).tolist() == EVERYBODY.tolist()
+        assert session.round_trips == begun + 1
+
+
 def true_nearest(X, vector, k):
     return np.argsort(((X.astype(np.float64) - vector) ** 2).sum(axis=1))[:k]
 

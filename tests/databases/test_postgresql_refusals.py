@@ -57,6 +57,8 @@ def test_what_the_server_does_not_know(server, changed, message):
     [
         f"postgresql://me:{SECRET}%zz@host/db",
         f"postgresql://me:{SECRET}@host:port:9/db?x=1",
+        f"postgresql://me:50/{SECRET}@host/db",
+        f"postgresql://me:50@{SECRET}@host/db",
         f"postgresql://me:{SECRET}@host/db?unknown=1",
         f"postgresql://me:{SECRET}@host/db?timeout=soon",
         f"postgresql://me:{SECRET}@host/db?timeout=0",
@@ -66,6 +68,23 @@ def test_addresses_that_cannot_be_read(address):
     with pytest.raises(InputError, match="address of the database") as caught:
         PostgreSQL(address)
     assert SECRET not in str(caught.value)
+
+
+def test_options_are_taken_to_the_letter_as_libpq_does(server, fresh):
+    server.run("DROP ROLE IF EXISTS guarded")
+    server.run("CREATE ROLE guarded LOGIN PASSWORD 'one+one=two'")
+    address = server.address(fresh, "guarded", password=None)
+    assert PostgreSQL(f"{address}&password=one+one%3Dtwo&timeout=%35").names() == []
+    server.run("DROP ROLE guarded")
+
+
+def test_nothing_is_deleted_while_someone_changes_it(server, fresh, filled):
+    open_table, *_ = filled
+    with open_table().writing() as session:
+        with pytest.raises(DatabaseError, match="others are using the index just now"):
+            PostgreSQL(server.address(fresh, timeout=0.2)).drop("digits")
+        assert len(session.slots()) == session.head.n_alive
+    PostgreSQL(server.address(fresh)).drop("digits")
 
 
 def test_without_the_extension(server, fresh):

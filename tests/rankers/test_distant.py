@@ -171,6 +171,8 @@ def test_a_query_that_needs_too_many_rows_ends_with_the_bound_it_has(monkeypatch
     exact = scores_of(RAN(5, 30.0, solver="direct").fit(X).rank(ids=7), 400)
     error = np.abs(ranking.scores - exact[ranking.ids]).max()
     assert 1e-6 < error <= ranking.solution.bound
+    with pytest.warns(ConvergenceWarning, match="reaches more points than are fetched"):
+        ranker.scored(check_query(7, 400, 3))
 
 
 def test_the_graph_of_diffuse_points_is_read_once_and_again_after_a_change():
@@ -190,6 +192,20 @@ def test_the_graph_of_diffuse_points_is_read_once_and_again_after_a_change():
             trips.append(ranking.solution.round_trips)
         assert trips[0] > 0
         assert trips[1:] == [0, 1]  # the search for a vector
+        before, query = engine.round_trips, check_query(8, engine.n_points, 12)
+        ours, theirs = (some.scored(query) for some in (there, here))
+        np.testing.assert_array_equal(ours.scores, theirs.scores)
+        assert engine.round_trips == before
+    with pytest.raises(InputError, match="ids holds 17, which was removed"):
+        there.rank(ids=17, top=10)
+
+
+def test_a_graph_with_too_many_removed_points_is_never_held(monkeypatch):
+    monkeypatch.setattr("rankfold.rankers.distant_whole.MOST_HELD", 6010)
+    living = LivingEngine.build(np.random.default_rng(0).normal(size=(6020, 12)), "euclidean", 42)
+    living.remove(np.arange(20))
+    there = RAN(20, 30.0).fit(FarEngine(living))
+    assert [there.rank(ids=30, top=10).solution.round_trips > 0 for _ in range(3)] == [True] * 3
 
 
 def test_the_graph_is_read_once_queries_have_fetched_as_much(large):

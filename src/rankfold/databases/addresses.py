@@ -45,13 +45,13 @@ def database_of(address: str | Database) -> Database:
 
 
 def without_password(address: str) -> str:
-    """Return an address as it may be shown.
+    """Return an address as it may be shown: whatever may belong to a password is left out.
 
     Examples
     --------
     >>> without_password("postgresql://ann:secret@host:5432/db?password=secret&sslmode=require")
     'postgresql://ann@host:5432/db?sslmode=require'
     """
-    shown = re.sub(r"(?<=://)([^/@]*?):[^/]*@", r"\1@", address)
+    shown = re.sub(r"(?<=:)([^/@:]*|//[^/@:]*):.*@", r"\1@", address)
     shown = re.sub(r"(?<=[?&])(?:ssl)?password=[^&]*&?", "", shown)
     return shown.rstrip("?&")

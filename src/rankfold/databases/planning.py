@@ -12,6 +12,9 @@ from rankfold.neighbors import Rows, choose_engine
 from rankfold.neighbors.repair import Entering, Patch, inserted, lengths, moved_up, reaches
 from rankfold.types import NOBODY, BoolArray, FloatArray, IntArray, Neighbors
 
+BLOCK_ADDED = 256
+"""New points that are compared at once with those that may list them."""
+
 
 class Planning:
     """Finds out what removing points and then adding others does, without doing it.
@@ -79,23 +82,27 @@ class Planning:
 
     def _entering(self, patch: Patch, old: Neighbors) -> Entering:
         """Compare new points with all that may list them."""
-        candidates = self._session.listers(self._added) or self._around(old)
-        self._fetched(np.unique(np.concatenate([slots for slots, _ in candidates])))
-        first = self._session.head.n_points
         parts = []
-        for place, (slots, vectors) in enumerate(candidates):
-            left = ~np.isin(slots, self._removed)
-            slots, vectors = slots[left], vectors[left]
-            near = cdist(self._added[place : place + 1], vectors, "sqeuclidean")[0]
-            near = near.astype(self._type)
-            lists = self._present(slots, patch)
-            reach = reaches(
-                lists.sq_distances, np.arange(len(slots)), lengths(lists), self._n_left - 1
-            )
-            entered = near < reach
-            who = np.full(np.count_nonzero(entered), first + place)
-            parts.append((slots[entered], who, near[entered]))
+        for start in range(0, len(self._added), BLOCK_ADDED):
+            block = slice(start, start + BLOCK_ADDED)
+            near = old.take(np.arange(len(self._added))[block])
+            candidates = self._session.listers(self._added[block]) or self._around(near)
+            self._fetched(np.unique(np.concatenate([slots for slots, _ in candidates])))
+            for place, (slots, vectors) in enumerate(candidates, start):
+                parts.append(self._entered(place, slots, vectors, patch))
         return Entering(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+
+    def _entered(self, place: int, slots: IntArray, vectors: FloatArray, patch: Patch) -> Entering:
+        """Return the lists, of some points, that one of the new points enters."""
+        left = ~np.isin(slots, self._removed)
+        slots, vectors = slots[left], vectors[left]
+        near = cdist(self._added[place : place + 1], vectors, "sqeuclidean")[0].astype(self._type)
+        lists = self._present(slots, patch)
+        places = np.arange(len(slots))
+        reach = reaches(lists.sq_distances, places, lengths(lists), self._n_left - 1)
+        entered = near < reach
+        who = np.full(np.count_nonzero(entered), self._session.head.n_points + place)
+        return Entering(slots[entered], who, near[entered])
 
     def _around(self, old: Neighbors) -> list[tuple[IntArray, FloatArray]]:
         """Return the nearest old points of each new one, and those that list them.

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from rankfold.check import InputError, check_count
 from rankfold.neighbors import DistantEngine
 from rankfold.rankers.candidates import at_most
-from rankfold.rankers.distant_query import Reach, reach
+from rankfold.rankers.distant_query import Reach, reach, refuse_removed
 from rankfold.rankers.distant_rows import FetchedRows
 from rankfold.rankers.distant_whole import HeldGraph
 from rankfold.rankers.flow import Edges, Scored
+from rankfold.rankers.local_graph import LocalGraph
 from rankfold.rankers.reached import (
     Best,
     others_wanted,
@@ -21,7 +24,7 @@ from rankfold.rankers.reached import (
     with_round_trips,
 )
 from rankfold.rankers.start import ran_start
-from rankfold.types import Neighbors, Query, Ranking
+from rankfold.types import NOBODY, Neighbors, Query, Ranking
 
 
 class DistantGraph:
@@ -53,17 +56,13 @@ class DistantGraph:
             yield with_round_trips(ranking, self.engine.round_trips - before)
 
     def _ranked(self, query: Query, unseen: Neighbors, top: int, include_query: bool) -> Ranking:
-        graph = self._held.graph()
-        if graph is None:
-            wanted, limit = others_wanted(query, top, include_query), self._held.most_rows
-            found = self._reach(query, unseen, wanted, self.tol, limit)
-            self._held.fetched(found.n_rows)
-            if found.converged or limit is None:
-                best, own = _best(found, query, wanted), query.weights[: len(query.ids)]
-                return rank_reached(self.engine, query, best, own, top, include_query)
-            graph = self._held.read()
-        (ranking,) = graph.rank([query], [unseen], top, include_query)
-        return ranking
+        wanted = others_wanted(query, top, include_query)
+        found = self._reach(query, unseen, wanted, self.tol)
+        if isinstance(found, LocalGraph):
+            (ranking,) = found.rank([query], [unseen], top, include_query)
+            return ranking
+        best, own = _best(found, query, wanted), query.weights[: len(query.ids)]
+        return rank_reached(self.engine, query, best, own, top, include_query)
 
     def edges(self, point: int) -> Edges:
         """Return the neighbours of a point in the first graph."""
@@ -78,6 +77,15 @@ class DistantGraph:
     def first_scored(self, query: Query, unseen: Neighbors, tol: float) -> Scored:
         """Return the scores of all points that a query reaches."""
         found = self._reach(query, unseen, None, tol)
+        if isinstance(found, LocalGraph):
+            return found.first_scored(query, unseen, tol)
+        if not found.converged:
+            warnings.warn(
+                f"the query reaches more points than are fetched for it, so its scores may be off "
+                f"by {found.bound:.2g}; lower smoothness, or use an index in a folder.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
         return Scored(found.points, np.maximum(found.values, _lowest(query)))
 
     def scored(self, query: Query, unseen: Neighbors) -> Scored:
@@ -85,15 +93,18 @@ class DistantGraph:
         return self.first_scored(query, unseen, self.tol)
 
     def _reach(
-        self,
-        query: Query,
-        unseen: Neighbors,
-        top: int | None,
-        tol: float,
-        most_rows: int | None = None,
-    ) -> Reach:
+        self, query: Query, unseen: Neighbors, top: int | None, tol: float
+    ) -> Reach | LocalGraph:
+        """Return what a query has reached; the graph where that is held or needed as a whole."""
+        graph = self._held.graph()
+        if graph is not None:
+            refuse_removed(query.ids, graph.neighbors.indices[query.ids, 0] != NOBODY)
+            return graph
         start = ran_start(query, unseen, self.n_neighbors, self.smoothness)
-        return reach(self.engine, start, self.n_neighbors, self.smoothness, top, tol, most_rows)
+        limit = self._held.most_rows
+        found = reach(self.engine, start, self.n_neighbors, self.smoothness, top, tol, limit)
+        self._held.fetched(found.n_rows)
+        return found if found.converged or limit is None else self._held.read()
 
 
 def distant_neighbors(

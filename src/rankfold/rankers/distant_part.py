@@ -136,7 +136,7 @@ class PartSystem:
         )
 
     def shares(self, tol: float) -> FloatArray:
-        """Return the share of the border in every point, up to ``tol`` too large."""
+        """Return the share of the border in every point, up to about twice ``tol`` too large."""
         found, above = self._from_border(np.ones(len(self.part.border)), tol)
         shares: FloatArray = np.clip(found + above, 0.0, 1.0)
         shares[self._start.clamped] = 0.0

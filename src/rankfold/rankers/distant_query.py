@@ -11,7 +11,7 @@ from rankfold.neighbors import DistantEngine
 from rankfold.rankers.distant_part import PartSystem, Stand
 from rankfold.rankers.distant_rows import FetchedRows
 from rankfold.solvers import DIRECT_LIMIT, Start
-from rankfold.types import FloatArray, IntArray
+from rankfold.types import BoolArray, FloatArray, IntArray
 
 MOST_ROWS = 200_000
 """Rows that are fetched for a query, where no other number is given."""
@@ -78,7 +78,7 @@ def reach(
     asked = np.union1d(start.clamped, start.pulled).astype(np.int64)
     fetched = FetchedRows(n_neighbors)
     fetched.add(engine.around(asked), asked)
-    _require_rows(fetched, asked)
+    refuse_removed(asked, fetched.has(asked))
     n_steps, level = 0, INSIDE_SHARE * start.size
     while True:
         part = fetched.part()
@@ -122,10 +122,10 @@ def _growing(stand: Stand, most: int, enough: float) -> IntArray:
     return order[: min(max(n_large, min(n_some, FEW_AT_ONCE)), most)]
 
 
-def _require_rows(fetched: FetchedRows, points: IntArray) -> None:
-    missing = points[~fetched.has(points)]
-    if len(missing):
+def refuse_removed(points: IntArray, present: BoolArray) -> None:
+    """Require that all points of a query are there."""
+    if not present.all():
         raise InputError(
-            f"ids holds {missing[0]}, which was removed from the database; give row numbers of "
-            "points that are still there."
+            f"ids holds {points[~present][0]}, which was removed from the database; give row "
+            "numbers of points that are still there."
         )

@@ -14,7 +14,7 @@ from rankfold.rankers.local_graph import LocalGraph
 from rankfold.solvers import DIRECT_LIMIT, SOLVERS
 
 MOST_HELD = 200_000
-"""Points of a database whose graph may be held."""
+"""Points of a database whose graph may be held, those that were removed among them."""
 
 HELD_SHARE = 0.25
 """Share of the points beyond which a query has the graph read as a whole."""
@@ -48,8 +48,9 @@ class HeldGraph:
     @property
     def most_rows(self) -> int | None:
         """Rows after which a query should ask for the whole; None where that is never so."""
-        n_points = self._engine.n_alive
-        return int(HELD_SHARE * n_points) if DIRECT_LIMIT < n_points <= MOST_HELD else None
+        n_alive = self._engine.n_alive
+        can_hold = n_alive > DIRECT_LIMIT and self._engine.n_points <= MOST_HELD
+        return int(HELD_SHARE * n_alive) if can_hold else None
 
     def graph(self) -> LocalGraph | None:
         """Return the graph in the state that this thread reads, if it is held or worth it."""

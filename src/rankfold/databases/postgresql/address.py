@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from math import isfinite
 from typing import Any
-from urllib.parse import parse_qsl, quote, urlencode
+from urllib.parse import quote, unquote
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
@@ -38,17 +38,16 @@ class Address:
     def of(cls, address: str) -> Address:
         """Read an address as libpq does, which knows further options."""
         start, _, options = address.partition("?")
-        pairs = parse_qsl(options, keep_blank_values=True)
-        rest = urlencode([pair for pair in pairs if pair[0] != "timeout"], quote_via=quote)
+        if "@" in start.partition("@")[2] or "@" in start.partition("://")[2].partition("/")[2]:
+            raise _unreadable()  # libpq would take part of a password for a host, which is shown
+        pairs = [option.partition("=") for option in options.split("&")]
+        rest = "&".join("".join(pair) for pair in pairs if pair[0] != "timeout")
         try:
             parameters = conninfo_to_dict(f"{start}?{rest}" if rest else start)
         except psycopg.ProgrammingError:  # whose message may quote the password
-            raise InputError(
-                "the address of the database cannot be read; it is written like "
-                f"{EXAMPLE}, where characters such as @ : / % in a password are written as "
-                "%40 %3A %2F %25. Options are those of libpq, and timeout."
-            ) from None
-        return cls(parameters, _seconds(dict(pairs).get("timeout")))
+            raise _unreadable() from None
+        seconds = {name: unquote(value) for name, _, value in pairs}.get("timeout")
+        return cls(parameters, _seconds(seconds))
 
     @property
     def place(self) -> str:
@@ -77,6 +76,14 @@ class Address:
         connection = psycopg.connect(autocommit=True, **parameters)
         teach_arrays(connection)
         return connection
+
+
+def _unreadable() -> InputError:
+    return InputError(
+        f"the address of the database cannot be read; it is written like {EXAMPLE}, where "
+        "characters such as @ : / % in a password are written as %40 %3A %2F %25. Options are "
+        "those of libpq, and timeout."
+    )
 
 
 def _seconds(text: str | None) -> float:

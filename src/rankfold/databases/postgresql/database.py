@@ -50,15 +50,14 @@ class PostgreSQL:
     def open(self, name: str) -> PostgreSQLTable:
         """Open a table."""
         connections = Connections(self._address)
-        with explained(self._address), connections.borrowed() as connection:
-            names = _names(connection)
-            if name not in names:
-                connections.close()
-                raise unknown(self._address, name, names)
-            self._check_extension(connection)
-            sql = "SELECT number, version, settings FROM rankfold_tables WHERE name = %s"
-            ((number, version, settings),) = connection.execute(sql, [name]).fetchall()
-        return PostgreSQLTable(connections, name, Known(number, version, settings))
+        try:
+            with explained(self._address), connections.borrowed() as connection:
+                known = self._known(connection, name)
+                self._check_extension(connection)
+        except BaseException:
+            connections.close()
+            raise
+        return PostgreSQLTable(connections, name, known)
 
     def check_place(self, name: str, *, replace: bool) -> None:
         """Require that `create` may make a table, before work is done for it."""
@@ -86,13 +85,26 @@ class PostgreSQL:
 
     def drop(self, name: str) -> None:
         """Delete a table."""
+        patience = f"SET LOCAL lock_timeout = {int(1000 * self._address.timeout)}"
         sql = "UPDATE rankfold_tables SET number = NULL, version = version + 1 WHERE name = %s"
         with self._connected() as connection:
-            names = _names(connection)
-            if name not in names:
-                raise unknown(self._address, name, names)
-            connection.execute(sql, [name])
+            self._known(connection, name)
+            try:
+                answers(connection, f"BEGIN; {patience}")
+                connection.execute(sql, [name])
+                connection.execute("COMMIT")
+            finally:
+                end(connection)
             _sweep(connection)
+
+    def _known(self, connection: Connection, name: str) -> Known:
+        """Return where the tables of an index are, which has to be there."""
+        names = _names(connection)
+        sql = "SELECT number, version, settings FROM rankfold_tables WHERE name = %s"
+        found = connection.execute(sql, [name]).fetchall() if name in names else []
+        if not found or found[0][0] is None:  # someone may delete it just now
+            raise unknown(self._address, name, names)
+        return Known(*found[0])
 
     @contextmanager
     def _connections(self) -> Iterator[Connections]:

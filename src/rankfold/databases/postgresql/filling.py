@@ -28,6 +28,7 @@ from rankfold.databases.postgresql.schema import (
     ids_indexed,
     names_of,
 )
+from rankfold.databases.postgresql.searching import ITERATIVE
 from rankfold.databases.postgresql.writing import as_json
 from rankfold.neighbors import Rows
 from rankfold.storage.columns import Column
@@ -125,7 +126,7 @@ class PostgreSQLFilling:
         if self._searchable:
             return
         build = hnsw_indexed(self._number, self._n_points, self._settings["n_features"])
-        answers(self._connection, "SAVEPOINT unindexed")
+        answers(self._connection, f"{ITERATIVE} SAVEPOINT unindexed")
         try:
             answers(self._connection, build)
         except (psycopg.errors.DiskFull, psycopg.errors.OutOfMemory):

@@ -20,8 +20,14 @@ WIDEST = 1000
 
 LEAST = 100
 
-MARGIN = 1e-4
-"""Share by which the single precision of the database may be wrong about a squared distance."""
+ITERATIVE = (
+    "SET LOCAL hnsw.iterative_scan = relaxed_order; SET LOCAL hnsw.max_scan_tuples = 2147483647;"
+)
+"""Let searches in an HNSW index go on until they have found enough."""
+
+LEAST_MARGIN = 1e-4
+"""Share by which the single precision of the database may be wrong about a squared distance; with
+many features it is their number in units of the last place."""
 
 ASKED = """
 (SELECT place, ((%s)[place * {n_features} + 1:(place + 1) * {n_features}])::vector AS vector
@@ -52,10 +58,11 @@ SELECT place, found.slot, found.vector FROM {asked} CROSS JOIN LATERAL (
 def listing(number: int, shape: Shape) -> str:
     """Return the SQL that finds points to whose list vectors are near enough."""
     asked = ASKED.format(n_vectors=shape[0], n_features=shape[1])
+    margin = max(LEAST_MARGIN, (shape[1] + 8) * float(np.finfo(np.float32).eps))
     return f"""
 SELECT place, slot, points.vector
 FROM rankfold_{number}_points AS points JOIN rankfold_{number}_lists USING (slot), {asked}
-WHERE (points.vector <-> asked.vector) ^ 2 <= reach * {1 + MARGIN}
+WHERE (points.vector <-> asked.vector) ^ 2 < reach * {1 + margin}
 """  # noqa: S608
 
 

@@ -15,6 +15,7 @@ from rankfold.databases.postgresql.connecting import Connection, Connections, an
 from rankfold.databases.postgresql.faults import explain, explained
 from rankfold.databases.postgresql.reading import PostgreSQLSession
 from rankfold.databases.postgresql.schema import names_of
+from rankfold.databases.postgresql.searching import ITERATIVE
 from rankfold.databases.postgresql.writing import PostgreSQLWriting
 from rankfold.storage.columns import Column
 
@@ -23,20 +24,20 @@ S = TypeVar("S")
 ATTEMPTS = 5
 """How often to follow an index that is being replaced, again and again."""
 
-ITERATIVE = (
-    "SET LOCAL hnsw.iterative_scan = relaxed_order; SET LOCAL hnsw.max_scan_tuples = 2147483647;"
-)
-"""Let searches with a condition go on until they have found enough."""
+FEW_SLOTS = 1000
+"""Slots of a change that are sent to every session that has not seen it."""
 
 READING = """
 BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
 {settings}
 LOCK TABLE {tables} IN ACCESS SHARE MODE;
 {head};
-SELECT version, slots FROM rankfold_{number}_changes WHERE version > {version}
+SELECT version, slots FROM rankfold_{number}_changes
+WHERE version > {version} AND cardinality(slots) <= {few}
 """
 """The lock comes before the snapshot, which the first SELECT takes: so nobody can drop or rewrite
-a table between what the head says and the first question to it."""
+a table between what the head says and the first question to it. Large changes are not sent to
+those who may not need them."""
 
 WRITING = """
 BEGIN ISOLATION LEVEL READ COMMITTED;
@@ -125,6 +126,7 @@ class PostgreSQLTable:
             head=self._head_of(known.number, connection),
             number=known.number,
             version=known.version,
+            few=FEW_SLOTS,
         )
         try:
             found, changes = answers(connection, sql)

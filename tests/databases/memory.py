@@ -211,9 +211,12 @@ class MemoryWriting(MemorySession):
 class MemoryTable:
     def __init__(self, name, state):
         self.place, self.state, self._turn = f"memory:{name}", state, Lock()
+        self.name, self.is_there = name, True
 
     @contextmanager
     def reading(self):
+        if not self.is_there:
+            raise DatabaseError(f"there is no index {self.name!r} any more.")
         yield MemorySession(self.state)
 
     @contextmanager
@@ -242,11 +245,11 @@ class MemoryFilling:
         yield MemorySession(self._state)
 
     def finish(self):
-        there = self._database.tables.get(self._name)
-        if there is None:
-            self._database.tables[self._name] = MemoryTable(self._name, self._state)
-        else:
+        made = MemoryTable(self._name, self._state)
+        there = self._database.tables.setdefault(self._name, made)
+        if there is not made:
             there.state = replace(self._state, version=there.state.version + 1)
+            there.is_there = True
 
 
 class MemoryDatabase:
@@ -256,15 +259,15 @@ class MemoryDatabase:
         self.tables, self._turn = {}, RLock()
 
     def names(self):
-        return sorted(self.tables)
+        return sorted(name for name, table in self.tables.items() if table.is_there)
 
     def open(self, name):
-        if name not in self.tables:
+        if name not in self.names():
             raise DatabaseError(f"there is no index {name!r}; there are {self.names()}.")
         return self.tables[name]
 
     def check_place(self, name, *, replace):
-        if name in self.tables and not replace:
+        if name in self.names() and not replace:
             raise InputError(f"there is an index {name!r} already; give replace=True.")
 
     @contextmanager
@@ -274,5 +277,4 @@ class MemoryDatabase:
             yield MemoryFilling(self, name, State(dict(settings), tuple(columns)))
 
     def drop(self, name):
-        self.open(name)
-        del self.tables[name]
+        self.open(name).is_there = False  # what has it open must not take another for it

@@ -126,6 +126,9 @@ def test_a_database_that_is_away_is_told_and_waited_for(pair, server):
         assert post(client, "add", {"points": [point]}, status=503)
         assert client.get("/health").status_code == 200
         assert client.get("/v1/indexes/two-moons").status_code == 200
+        listed = client.get("/v1/indexes").json()
+        assert listed["unavailable"] == ["digits"]
+        assert {info["name"] for info in listed["indexes"]} == {"two-moons", "three-rings"}
         metrics = client.get("/metrics")
         assert metrics.status_code == 200
         assert 'rankfold_rejected_total{reason="database"} 3.0' in metrics.text

@@ -1,4 +1,4 @@
-"""The index: points with names that change, are kept on disk, and can be asked anything."""
+"""The index: points with names that change, are kept for good, and can be asked anything."""
 
 from __future__ import annotations
 
@@ -9,30 +9,24 @@ from types import TracebackType
 from typing import Any, Literal, Self
 from weakref import finalize
 
-from rankfold.check import InputError, check_vectors
+from rankfold.check import InputError
 from rankfold.databases.contract import Database
-from rankfold.index.answering import Answering
-from rankfold.index.asked import Asked
-from rankfold.index.building import built, check_as_many, checked_input
-from rankfold.index.contents import Contents
+from rankfold.index.building import built, checked_input
+from rankfold.index.changing import Changing
 from rankfold.index.keeper import Keeper
 from rankfold.index.keeping import Keeping, State, in_one_state
-from rankfold.index.results import Reason, Results, as_list
 from rankfold.index.tables import build_table, copy_table, open_table
-from rankfold.inputs import as_columns
 from rankfold.layout import Layout
 from rankfold.storage import Store
-from rankfold.storage.ids import distinct_ids
-from rankfold.types import FloatArray, IntArray
 
 
-class Index(Contents):
-    """Vectors, ids, payload and neighbour lists, on disk.
+class Index(Changing):
+    """Vectors, ids, payload and neighbour lists, in a folder or in a database.
 
     Made by `build` or `open`. A change that has returned is on disk: it is there after a crash.
-    One process at a time may change an index, any number may ask it; each answer is that of
-    the last change. Threads ask at the same time; a change waits for them, and they for it. A
-    block of ``with`` closes it at its end.
+    One process at a time may change a folder, any number may ask it; a database makes the
+    changes of several one after the other. Each answer is that of the last change. Threads ask
+    at the same time. A block of ``with`` closes it at its end.
 
     Examples
     --------
@@ -52,7 +46,6 @@ class Index(Contents):
 
     def __init__(self, keeper: Keeping, temporary: Path | None = None) -> None:
         super().__init__(keeper)
-        self._answering = Answering(keeper)
         self._discard = None if temporary is None else finalize(self, rmtree, temporary, True)
 
     @classmethod
@@ -210,66 +203,6 @@ class Index(Contents):
         if self._discard is not None:
             self._discard()
 
-    def add(self, vectors: Any, ids: Any = None, payload: Any = None) -> list[Any]:
-        """Add points and return their ids.
-
-        Parameters
-        ----------
-        vectors : array, shape (n_points, n_features)
-        ids : sequence of str and int, optional
-            May be left out where the index was built without; then numbers go on from the largest.
-        payload : as for `build`, optional
-            Columns that the index has; what is left out is missing.
-        """
-        with self._keeper.changing():
-            checked = self._checked_vectors(vectors)
-            names = self._next_ids(len(checked)) if ids is None else as_list(ids)
-            check_as_many(checked, names)
-            columns = as_columns(payload, len(names))
-            if names:
-                self._keeper.change((), checked, names, columns)
-            return names
-
-    def remove(self, ids: Any) -> None:
-        """Remove points.
-
-        Parameters
-        ----------
-        ids : id or list of ids
-        """
-        with self._keeper.changing():
-            slots = self._slots(as_list(ids))
-            if len(slots):
-                self._keeper.change(slots)
-
-    def update(self, ids: Any, vectors: Any = None, payload: Any = None) -> None:
-        """Give points other vectors, another payload, or both.
-
-        Points with other vectors are then the last to have arrived; payload alone is changed
-        where it is.
-
-        Parameters
-        ----------
-        ids : id or list of ids
-        vectors : array, optional
-            Without, they stay where they are.
-        payload : as for `build`, optional
-            Columns to change; the others stay as they are.
-        """
-        names = as_list(ids)
-        with self._keeper.changing():
-            store = self._keeper.store
-            slots = self._slots(names)
-            columns = as_columns(payload, len(names))
-            if vectors is None:
-                store.change_payload(slots, columns)
-                return
-            checked = self._checked_vectors(vectors)
-            check_as_many(checked, names)
-            if names:
-                everything = {**store.payload_of(slots), **columns}
-                self._keeper.change(slots, checked, names, everything)
-
     def lay_out(self, layout: Layout = "auto", *, progress: bool = False) -> None:
         """Draw the map anew: give all points other places.
 
@@ -288,75 +221,6 @@ class Index(Contents):
         """
         keeper = self._folder("lay_out", "copy() it into a folder, draw, and copy it back")
         keeper.lay_out(layout, progress)
-
-    def query(
-        self,
-        ids: Any = None,
-        vectors: Any = None,
-        weights: Any = None,
-        *,
-        negative: Any = None,
-        negative_vectors: Any = None,
-        where: str | None = None,
-        top: int = 10,
-        offset: int = 0,
-        diversity: float = 0.0,
-        method: str = "ran",
-        include_query: bool = False,
-        **parameters: Any,
-    ) -> Results:
-        """Rank the points of the index.
-
-        Parameters
-        ----------
-        ids : id or list of ids, optional
-            Points that serve as examples.
-        vectors : array, shape (n_features,) or (n_vectors, n_features), optional
-            Examples that are not in the index.
-        weights : sequence of float, optional
-            How much each example counts, ids first, then vectors.
-        negative : id or list of ids, optional
-            Examples of what is not looked for.
-        negative_vectors : array, optional
-            Such examples that are not in the index.
-        where : str, optional
-            A condition such as ``price < 10 and not sold``. Only points that meet it are
-            returned; the graph stays whole.
-        top, offset : int
-            How many results, and how many to skip before.
-        diversity : float
-            From 0, as ranked, to 1, as different from each other as can be.
-        method : str
-            A name of RANKERS.
-        include_query : bool
-            Whether the query's own points may be among the results.
-        **parameters
-            Parameters of the method, such as ``smoothness=10``.
-        """
-        asked = Asked(
-            as_list(ids),
-            vectors,
-            weights,
-            as_list(negative),
-            negative_vectors,
-            where,
-            top,
-            offset,
-            diversity,
-            method,
-            include_query,
-            parameters,
-        )
-        return self._ask(asked)
-
-    def _ask(self, asked: Asked) -> Results:
-        """Answer a query."""
-        checked = asked.checked()
-        return Results(*self._answering.answer(checked), checked, self)
-
-    def _reason(self, asked: Asked, point: Any) -> Reason:
-        """Explain the place of a point in the answer to a query."""
-        return self._answering.reason(asked, point)
 
     def close(self) -> None:
         """Close it; without a folder of its own it is gone."""
@@ -391,19 +255,3 @@ class Index(Contents):
     @in_one_state
     def _state(self) -> State:
         return self._keeper.state()
-
-    def _next_ids(self, n_ids: int) -> list[Any]:
-        store = self._keeper.store
-        if not store.settings["numbered"]:
-            raise InputError("the points of this index have ids of their own; give ids.")
-        last = store.largest_number
-        first = 0 if last is None else last + 1
-        return list(range(first, first + n_ids))
-
-    def _checked_vectors(self, vectors: Any) -> FloatArray:
-        with self._keeper.current() as engine:
-            return check_vectors(vectors, engine.n_features)
-
-    def _slots(self, names: list[Any]) -> IntArray:
-        """Return the slots of ids that are all different."""
-        return self._keeper.store.slots_of(distinct_ids(names))

@@ -15,7 +15,7 @@ from rankfold.index.asked import Asked
 from rankfold.types import FloatArray, Ranking
 
 if TYPE_CHECKING:
-    from rankfold.index.index import Index
+    from rankfold.index.asking import Asking
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +37,7 @@ class Results:
     payload: dict[str, list[Any]]
     ranking: Ranking
     asked: Asked
-    index: Index
+    index: Asking
 
     @property
     def scores(self) -> FloatArray:

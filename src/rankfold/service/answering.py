@@ -6,13 +6,24 @@ from base64 import b64encode
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from rankfold.check import InputError, about
+from rankfold.check import InputError, UnreachableError, about
 from rankfold.index import Results
 from rankfold.layout import kind_without_map
 from rankfold.service.images import given_image, image_of, thumbnail
 from rankfold.service.requests import Query, Question, Wanted
 from rankfold.service.served import REACHING, Served, version_of
 from rankfold.service.turns import check_wanted
+
+
+def list_all(shelf: Iterable[Served]) -> dict[str, Any]:
+    """Tell what there is to know about all indexes, but for those that are out of reach."""
+    infos, unavailable = [], []
+    for served in shelf:
+        try:
+            infos.append(served.info())
+        except UnreachableError:
+            unavailable.append(served.name)
+    return {"indexes": infos, "unavailable": unavailable}
 
 
 def answer_all(served: Served, queries: list[Query]) -> list[dict[str, Any]]:

@@ -19,7 +19,7 @@ router = APIRouter(prefix="/v1/indexes", dependencies=[Depends(reading_key)], ta
 async def list_indexes(request: Request, turn: Turn) -> JSONResponse:
     """List all indexes."""
     shelf: dict[str, Served] = request.app.state.served
-    return await turn.answer(lambda: {"indexes": [served.info() for served in shelf.values()]})
+    return await turn.answer(answering.list_all, shelf.values())
 
 
 @router.get("/{name}", response_model=responses.Info)

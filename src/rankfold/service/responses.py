@@ -184,6 +184,9 @@ class Infos(BaseModel):
     """All indexes."""
 
     indexes: list[Info]
+    unavailable: list[str] = Field(
+        description="Names of indexes whose database does not answer at the moment."
+    )
 
 
 class Health(BaseModel):

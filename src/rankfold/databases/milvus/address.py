@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from rankfold.check import InputError
@@ -11,7 +11,8 @@ from rankfold.check import InputError
 PORT = 19530
 
 
-class Address(NamedTuple):
+@dataclass(frozen=True)
+class Address:
     """Where a Milvus is: a file of Milvus Lite, or a server.
 
     Parameters
@@ -30,7 +31,7 @@ class Address(NamedTuple):
     file: Path | None
     uri: str = ""
     user: str = ""
-    password: str = ""
+    password: str = field(default="", repr=False)
     database: str = ""
 
     @classmethod

@@ -8,6 +8,7 @@ import threading
 import time
 
 import numpy as np
+import psutil
 import pytest
 from cluster.conftest import MANY, check_same_index
 from distributed import LocalCluster
@@ -16,6 +17,18 @@ from rankfold.check import InputError
 from rankfold.cluster import build_index, connecting, rank_many
 from rankfold.cluster.lists import forget
 from rankfold.cluster.running import working
+
+
+def building(shards, path):
+    """Build an index by the command, in a process group of its own."""
+    command = "from rankfold.cli import main; main()"
+    words = ["cluster", "build", shards, "-o", path, "--workers", "2"]
+    return subprocess.Popen(
+        [sys.executable, "-c", command, *map(str, words)],
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,  # as a terminal does: Ctrl-C goes to all of its processes
+    )
 
 
 def wait_for(folder, pattern, seconds=60.0):
@@ -94,14 +107,7 @@ def test_a_scheduler_that_goes_away_is_named(monkeypatch):
 def test_ctrl_c_leaves_nothing(shards, tmp_path):
     X = np.random.default_rng(0).normal(size=(60_000, 24)).astype(np.float32)
     parts = shards("npy", X)
-    command = "from rankfold.cli import main; main()"
-    words = ["cluster", "build", parts.shards, "-o", tmp_path / "made", "--workers", "2"]
-    running = subprocess.Popen(
-        [sys.executable, "-c", command, *map(str, words)],
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,  # as a terminal does: Ctrl-C goes to all of its processes
-    )
+    running = building(parts.shards, tmp_path / "made")
     try:
         assert wait_for(tmp_path, ".rankfold-*/points.npy")
         os.killpg(running.pid, signal.SIGINT)
@@ -111,6 +117,20 @@ def test_ctrl_c_leaves_nothing(shards, tmp_path):
     assert running.returncode == 130, errors
     assert errors.splitlines()[-1] == "Stopped: nothing is half-written."
     assert "Traceback" not in errors
+    assert [path.name for path in tmp_path.iterdir()] == ["npy"]
+
+
+def test_ctrl_c_while_workers_start_says_no_more_than_that(shards, X, tmp_path):
+    running = building(shards("npy", X).shards, tmp_path / "made")
+    try:
+        while not psutil.Process(running.pid).children() and running.poll() is None:
+            time.sleep(0.01)
+        os.killpg(running.pid, signal.SIGINT)
+        _, errors = running.communicate(timeout=120)
+    finally:
+        running.kill()
+    assert errors == "Stopped: nothing is half-written.\n"
+    assert running.returncode == 130
     assert [path.name for path in tmp_path.iterdir()] == ["npy"]
 
 

@@ -33,11 +33,19 @@ def test_rankings_are_written_to_files(client, built, tmp_path):
         rankings.save(tmp_path / name)
     with np.load(tmp_path / "found.npz") as arrays:
         assert arrays["query"].tolist() == [0] * 4 + [1] * 4 + [2] * 4
+        assert arrays["asked"].tolist() == [1] * 4 + [3] * 4 + [5] * 4
         assert arrays["rank"].tolist() == [1, 2, 3, 4] * 3
         assert arrays["id"].tolist() == [str(one) for ids in rankings.ids for one in ids]
         np.testing.assert_array_equal(arrays["score"], np.concatenate(rankings.scores))
         columns = {name: arrays[name].tolist() for name in arrays.files}
     assert pyarrow.parquet.read_table(tmp_path / "found.parquet").to_pydict() == columns
+
+
+def test_queries_by_vectors_have_no_name(client, built, X):
+    named = rank_many(built, ["p8"], X[:1], scheduler=client, top=2).columns()
+    assert named["asked"].tolist() == ["p8", "p8", "", ""]
+    numbered = rank_many(built, [1], X[:1], scheduler=client, top=2).columns()
+    assert numbered["asked"].tolist() == [1, 1, -1, -1]
 
 
 def test_an_index_that_took_the_place_of_another_is_asked(client, X, tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import click
 
@@ -21,6 +22,11 @@ def copy(original: str, place: Place, source: str | None, replace: bool) -> None
 
     Neighbour lists are copied, so that nothing is searched again.
     """
+    if not source and not Path(original).exists():
+        raise click.UsageError(
+            f"There is no folder {original!r}. For an index in a database, give its address as "
+            "--from."
+        )
     with interruptible(STOPPED):
         place.check_free(replace)
         with Place(original, source or None).open() as opened:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from rankfold.check import InputError, MissingExtraError, check_count
@@ -62,10 +63,15 @@ def own_cluster(n_workers: int) -> Iterator[Any]:
         "distributed.deploy.lost-worker-timeout": RESTART,
         "distributed.nanny.pre-spawn-environ.DASK_LOGGING__DISTRIBUTED": "critical",
     }
-    with (
-        dask.config.set(settings),
-        _quiet("distributed"),
-        distributed.LocalCluster(
+    with dask.config.set(settings), _quiet("distributed"), ExitStack() as stack:
+        with _interrupts_held():
+            cluster = stack.enter_context(_started(distributed, n_workers))
+        yield cluster
+
+
+def _started(distributed: Any, n_workers: int) -> Any:
+    try:
+        return distributed.LocalCluster(
             n_workers=n_workers,
             threads_per_worker=1,
             processes=True,
@@ -73,9 +79,28 @@ def own_cluster(n_workers: int) -> Iterator[Any]:
             dashboard_address="127.0.0.1:0",
             preload="rankfold.cluster.quiet",
             silence_logs=False,  # it would silence the handlers of everybody
-        ) as cluster,
-    ):
-        yield cluster
+        )
+    except RuntimeError as error:
+        raise InputError(
+            f"the {n_workers} worker processes could not be started ({error}); try again, or "
+            "give the address of a Dask scheduler."
+        ) from error
+
+
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Let Ctrl-C wait until the block ends, and never reach processes that are started in it.
+
+    Dask cannot be stopped cleanly while it starts. Processes inherit what is held back.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextmanager

@@ -29,28 +29,30 @@ class Rankings:
     ----------
     ids : list of lists of str and int
     scores : list of arrays
+    asked : list of str, int and None
+        The point of each query; None for a vector.
     """
 
     ids: list[list[Any]]
     scores: list[FloatArray]
+    asked: list[Any]
 
     def __len__(self) -> int:
         return len(self.ids)
 
     def columns(self) -> dict[str, Any]:
-        """Return a row for every result: number of the query, rank, id and score.
+        """Return a row for every result: number and point of the query, rank, id and score.
 
-        Ids are numbers where all of them are, else texts.
+        Ids are numbers where all of them are, else texts. A vector is no point: its ``asked`` is
+        empty, or -1 among numbers.
         """
         counts = [len(ids) for ids in self.ids]
-        names = [name for ids in self.ids for name in ids]
-        if not all(isinstance(name, int) for name in names):
-            names = [str(name) for name in names]
         ranks = [np.arange(1, count + 1) for count in counts]
         return {
             "query": np.repeat(np.arange(len(self)), counts),
+            "asked": np.repeat(_names(self.asked), counts),
             "rank": np.concatenate([np.empty(0, dtype=np.int64), *ranks]),
-            "id": np.array(names, dtype=None if names else np.int64),
+            "id": _names([name for ids in self.ids for name in ids]),
             "score": np.concatenate([np.empty(0), *self.scores]),
         }
 
@@ -66,6 +68,14 @@ class Rankings:
                 import pyarrow.parquet
 
                 pyarrow.parquet.write_table(pyarrow.table(self.columns()), partial)
+
+
+def _names(ids: list[Any]) -> Any:
+    """Return ids as an array."""
+    known = [name for name in ids if name is not None]
+    if all(isinstance(name, int) for name in known):
+        return np.array([-1 if name is None else name for name in ids], dtype=np.int64)
+    return np.array(["" if name is None else str(name) for name in ids])
 
 
 def rank_many(
@@ -115,7 +125,8 @@ def rank_many(
     with working(scheduler, n_workers, forget, progress) as work:
         arguments = [(path, Address(engine), *block, options) for block in blocks]
         found = work.run("rankings", answer, arguments)
-    return Rankings([i for part in found for i in part[0]], [s for part in found for s in part[1]])
+    answers, scores = ([one for part in found for one in part[place]] for place in (0, 1))
+    return Rankings(answers, scores, [*names, *[None] * len(rows)])
 
 
 @dataclass(frozen=True)

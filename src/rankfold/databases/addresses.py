@@ -26,8 +26,10 @@ def database_of(address: str | Database) -> Database:
     ...
     rankfold.check.InputError: the engine is 'mysql://localhost', which names no database that ...
     """
-    if not isinstance(address, str):
+    if not isinstance(address, str) and hasattr(address, "check_place"):
         return address
+    if not isinstance(address, str):
+        raise InputError(f"the engine is {address!r}, but must be an address such as {EXAMPLES}.")
     scheme, mark, _ = address.partition("://")
     if mark and scheme in ("postgresql", "postgres"):
         from rankfold.databases.postgresql import PostgreSQL

@@ -12,7 +12,7 @@ from rankfold.databases.postgresql.address import Address
 
 LOST = "see that the server runs and can be reached, then try again"
 LATER = "try again later"
-PASSWORD = "give the right user and password in the address, or in the file ~/.pgpass"  # noqa: S105
+PASSWORD = "give the right user in the address, and the password in PGPASSWORD or ~/.pgpass"  # noqa: S105
 TRANSIENT = {
     "40001": LATER,
     "40P01": LATER,

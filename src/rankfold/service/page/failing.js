@@ -32,8 +32,11 @@ export function showFailure(error, again) {
   if (error.status === 401) {
     openKey();
     showNotice("This server asks for an API key.", { label: "Enter key", act: openKey });
-  } else if (error.status === 503 && error.took < LONG) showBusy(error.retryAfter ?? 2, again);
-  else if (error.status === 0)
+  } else if (error.status === 503 && error.took < LONG) {
+    const away = error.message.includes("database");
+    const reason = away ? "The database of this index does not answer." : "The server is busy.";
+    showBusy(error.retryAfter ?? 2, again, reason);
+  } else if (error.status === 0)
     showNotice(`${error.message} What you see stays.`, { label: "Try again", act: again });
   else if (showFieldErrors(error)) announce(error.errors[0].message);
   else if (error.status === 404 || error.status === 413 || error.status === 422)

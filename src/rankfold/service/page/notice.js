@@ -34,10 +34,15 @@ export function showNotice(words, action = null, kind = "error") {
   act = action?.act ?? (() => {});
 }
 
-/** Count down, then act. @param {number} seconds @param {() => void} then */
-export function showBusy(seconds, then) {
+/**
+ * Count down, then act.
+ * @param {number} seconds
+ * @param {() => void} then
+ * @param {string} reason
+ */
+export function showBusy(seconds, then, reason) {
   let left = Math.ceil(seconds);
-  const words = () => `The server is busy. Asking again in ${left} s.`;
+  const words = () => `${reason} Asking again in ${left} s.`;
   showNotice(
     words(),
     {

@@ -43,7 +43,7 @@ reproduction-pages: reproduce
 	cp out/paper/*.png docs/images/
 
 test: install
-	$(BIN)/python -m pytest -n auto --dist loadfile
+	$(BIN)/python -m pytest -n auto --dist loadfile --durations=20
 
 # Apart from the other tests, because it needs a browser; screenshots are in out/screenshots.
 test-browser: install

@@ -10,7 +10,8 @@ import pytest
 
 from rankfold import RANKERS, Index
 from rankfold.cli.errors import in_terms_of_options
-from rankfold.cli.query import METHODS, query
+from rankfold.cli.query import query
+from rankfold.methods import METHODS
 
 
 @pytest.fixture

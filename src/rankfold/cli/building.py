@@ -11,7 +11,7 @@ import click
 from rankfold.cli.errors import STOPPED, Command, interruptible
 from rankfold.cli.facts import summary
 from rankfold.cli.images import source_of
-from rankfold.cli.options import FILE, LAYOUT, count_or_auto, size
+from rankfold.cli.options import FILE, LAYOUT, NEIGHBORS, RECALL, size
 from rankfold.cli.places import OUTPUT, Place, placed
 from rankfold.cli.reading import read, reading_options
 
@@ -29,22 +29,8 @@ from rankfold.cli.reading import read, reading_options
     type=click.Choice(["euclidean", "cosine"]),
     help="Else that of the file if it names one, else euclidean.",
 )
-@click.option(
-    "--neighbors",
-    "n_neighbors",
-    type=count_or_auto,
-    metavar="NUMBER",
-    default="auto",
-    show_default=True,
-    help="Neighbours in the graph; auto looks at the data.",
-)
-@click.option(
-    "--recall",
-    type=click.FloatRange(0, 1, min_open=True),
-    default=0.99,
-    show_default=True,
-    help="Share of true neighbours that the lists of many points must hold.",
-)
+@NEIGHBORS
+@RECALL
 @LAYOUT
 @click.option(
     "--lists",

@@ -13,11 +13,10 @@ import click
 from rankfold.cli.errors import STOPPED, Command, interruptible
 from rankfold.cli.facts import summary
 from rankfold.cli.ids import find_ids
-from rankfold.cli.options import count_or_auto, setting, words
+from rankfold.cli.options import METHOD, NEIGHBORS, RECALL, SETTINGS, words
 from rankfold.cli.places import OUTPUT, Place, placed
 from rankfold.cli.query import check_parameters, read_all
 from rankfold.cli.tables import counted
-from rankfold.methods import METHODS
 
 WORKERS = [
     click.option(
@@ -71,22 +70,8 @@ def cluster() -> None:
     default="euclidean",
     show_default=True,
 )
-@click.option(
-    "--neighbors",
-    "n_neighbors",
-    type=count_or_auto,
-    metavar="NUMBER",
-    default="auto",
-    show_default=True,
-    help="Neighbours in the graph; auto looks at the data.",
-)
-@click.option(
-    "--recall",
-    type=click.FloatRange(0, 1, min_open=True),
-    default=0.99,
-    show_default=True,
-    help="Share of true neighbours that the lists of many points must hold.",
-)
+@NEIGHBORS
+@RECALL
 @click.option(
     "--layout",
     type=click.Choice(["pca", "none"]),
@@ -127,22 +112,8 @@ def build(shards: tuple[str, ...], place: Place, **options: Any) -> None:
 @worker_options
 @click.option("--top", type=int, default=10, show_default=True, help="How many results.")
 @click.option("--where", metavar="CONDITION", help="On payload, such as 'price < 10 and not sold'.")
-@click.option(
-    "--method",
-    type=click.Choice(METHODS),
-    metavar="NAME",
-    default="ran",
-    show_default=True,
-    help=f"How to rank: {', '.join(METHODS)}.",
-)
-@click.option(
-    "--set",
-    "settings",
-    multiple=True,
-    type=setting,
-    metavar="NAME=VALUE",
-    help="A parameter of the method, such as smoothness=10.",
-)
+@METHOD
+@SETTINGS
 def rank(
     place: Place,
     ids: str | None,

@@ -9,6 +9,8 @@ from typing import Any, Literal
 
 import click
 
+from rankfold.methods import METHODS
+
 FILE = click.argument("file", type=click.Path(path_type=Path))
 LAYOUT = click.option(
     "--layout",
@@ -69,3 +71,37 @@ def setting(text: str) -> tuple[str, Any]:
         return name, json.loads(value)
     except ValueError:
         return name, value
+
+
+NEIGHBORS = click.option(
+    "--neighbors",
+    "n_neighbors",
+    type=count_or_auto,
+    metavar="NUMBER",
+    default="auto",
+    show_default=True,
+    help="Neighbours in the graph; auto looks at the data.",
+)
+RECALL = click.option(
+    "--recall",
+    type=click.FloatRange(0, 1, min_open=True),
+    default=0.99,
+    show_default=True,
+    help="Share of true neighbours that the lists of many points must hold.",
+)
+METHOD = click.option(
+    "--method",
+    type=click.Choice(METHODS),
+    metavar="NAME",
+    default="ran",
+    show_default=True,
+    help=f"How to rank: {', '.join(METHODS)}.",
+)
+SETTINGS = click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    type=setting,
+    metavar="NAME=VALUE",
+    help="A parameter of the method, such as smoothness=10.",
+)

@@ -12,10 +12,9 @@ from rankfold.cli.compiling import telling_of_compilation
 from rankfold.cli.errors import Command
 from rankfold.cli.ids import find_ids
 from rankfold.cli.images import images_of
-from rankfold.cli.options import setting
+from rankfold.cli.options import METHOD, SETTINGS
 from rankfold.cli.places import Place, placed
 from rankfold.cli.reading import check_width
-from rankfold.methods import METHODS
 
 if TYPE_CHECKING:
     from rankfold.index import Index, Reason, Results
@@ -55,22 +54,8 @@ FORMATS = {"table": write_table, "json": write_json, "csv": write_csv}
     show_default=True,
     help="From 0, as ranked, to 1, as unlike each other as can be.",
 )
-@click.option(
-    "--method",
-    type=click.Choice(METHODS),
-    metavar="NAME",
-    default="ran",
-    show_default=True,
-    help=f"How to rank: {', '.join(METHODS)}.",
-)
-@click.option(
-    "--set",
-    "settings",
-    multiple=True,
-    type=setting,
-    metavar="NAME=VALUE",
-    help="A parameter of the method, such as smoothness=10.",
-)
+@METHOD
+@SETTINGS
 @click.option("--include-query", is_flag=True, help="Let the query's own points be results.")
 @click.option("--explain", is_flag=True, help="Say of every result why it is here.")
 @click.option("--explain-id", metavar="ID", help="Say of this point why it is where it is.")

@@ -15,6 +15,7 @@ from rankfold.neighbors.contract import (
 )
 from rankfold.neighbors.dimension import choose_n_neighbors, intrinsic_dimension
 from rankfold.neighbors.exact import METRICS, ExactEngine
+from rankfold.neighbors.learned import Learned, Round, changed_rows
 from rankfold.neighbors.living import LivingEngine
 from rankfold.neighbors.measure import mean_sq_distances, plain_sq_distances, positive_shares
 from rankfold.neighbors.rows import Rows
@@ -29,10 +30,13 @@ __all__ = [
     "Engine",
     "ExactEngine",
     "FaissEngine",
+    "Learned",
     "Listing",
     "LivingEngine",
+    "Round",
     "Rows",
     "VectorEngine",
+    "changed_rows",
     "choose_engine",
     "choose_n_neighbors",
     "intrinsic_dimension",

@@ -14,6 +14,7 @@ from rankfold.neighbors.choice import EXACT_LIMIT, choose_engine
 from rankfold.neighbors.exact import ExactEngine
 from rankfold.neighbors.exact_points import ExactPoints
 from rankfold.neighbors.faiss_points import FaissPoints
+from rankfold.neighbors.learned import Learned
 from rankfold.neighbors.measure import pair_sq_distances
 from rankfold.neighbors.planning import Planning, Points
 from rankfold.neighbors.repair import Patch
@@ -53,8 +54,16 @@ class LivingEngine:
     array([3, 0], dtype=int32)
     """
 
-    def __init__(self, points: Points, stored: StoredLists, width: int, recall: float) -> None:
+    def __init__(
+        self,
+        points: Points,
+        stored: StoredLists,
+        width: int,
+        recall: float,
+        learned: Learned | None = None,
+    ) -> None:
         self._points, self._stored, self.width, self.recall = points, stored, width, recall
+        self.learned = learned
         self.metric, self.n_features = points.metric, points.n_features
 
     @classmethod
@@ -194,11 +203,17 @@ class LivingEngine:
     def state(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return arrays, and settings that JSON can hold, from which `restore` makes it again."""
         arrays, _ = self._points.state()
-        return {**arrays, **self._stored.arrays()}, self.settings()
+        arrays |= self._stored.arrays()
+        if self.learned is not None:
+            arrays |= self.learned.arrays()
+        return arrays, self.settings()
 
     def settings(self) -> dict[str, Any]:
         """Return the settings of the state alone."""
-        return engine_settings(self._points, self.width, self.recall)
+        settings = engine_settings(self._points, self.width, self.recall)
+        if self.learned is not None:
+            settings["learned"] = self.learned.settings()
+        return settings
 
     @classmethod
     def restore(cls, arrays: dict[str, Any], settings: dict[str, Any]) -> LivingEngine:
@@ -209,7 +224,8 @@ class LivingEngine:
         """
         points = KINDS[settings["engine"]].restore(arrays, settings)
         width, recall = int(settings["width"]), float(settings["recall"])
-        return cls(points, StoredLists.restore(arrays), width, recall)
+        learned = Learned.restore(arrays, settings.get("learned"))
+        return cls(points, StoredLists.restore(arrays), width, recall, learned)
 
     def compacted(self) -> tuple[dict[str, Any], dict[str, Any], IntArray]:
         """Return the state without removed slots, and the slots that were kept, in order.
@@ -223,6 +239,8 @@ class LivingEngine:
         else:
             points, stored = self._points.kept(kept), self._stored.kept(kept)
             fresh = LivingEngine(points, stored, self.width, self.recall)
+        if self.learned is not None:
+            fresh.learned = self.learned.kept(kept)
         return *fresh.state(), kept
 
     def _check_follows(self, change: Change) -> None:

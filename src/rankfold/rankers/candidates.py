@@ -17,23 +17,27 @@ SAMPLE = 2000
 
 
 def candidate_lists(
-    engine: Engine, n_neighbors: int | Literal["auto"], n_left_out: int
+    engine: Engine,
+    n_neighbors: int | Literal["auto"],
+    n_left_out: int,
+    least_width: int = 0,
 ) -> tuple[Neighbors, int]:
     """Return neighbour lists of the database and the number of neighbours to use.
 
     The lists are about twice as long as that number, so that "auto" can measure the dimension
-    and graphs that change find candidates. At least ``n_left_out`` points are not neighbours
+    and graphs that change find candidates; ``least_width`` asks for more. At least ``n_left_out`` points are not neighbours
     of a point: the point itself, and one more where the graph needs it for the scale.
     """
     automatic = isinstance(n_neighbors, str) and n_neighbors == "auto"
     asked = DIFFUSE_NEIGHBORS if automatic else check_count(n_neighbors, "n_neighbors")
     n_points = engine.n_alive
     most = max(1, n_points - n_left_out)
-    lists = engine.rows(np.arange(engine.n_points), stored_width(asked, n_points))
+    width = max(stored_width(asked, n_points), min(least_width, n_points - 1))
+    lists = engine.rows(np.arange(engine.n_points), width)
     if automatic:
         asked = min(choose_n_neighbors(lists), most)
     chosen = at_most(asked, most, n_points)
-    return lists.head(stored_width(chosen, n_points)), chosen
+    return lists.head(max(stored_width(chosen, n_points), least_width)), chosen
 
 
 def at_most(n_neighbors: int, most: int, n_points: int) -> int:

@@ -71,9 +71,10 @@ class GraphStep:
     gamma : {"own", "shared"}
         "own": the closed form again, k neighbours in every alternation. "shared": the
         projection with the mean gamma, for which the objective never increases.
-    candidates : {"all", "local"}
-        "all": any point may become a neighbour. "local": only those that are near in x;
-        the k nearest for the projection, and the k+1 that the closed form reads.
+    candidates : {"all", "stored", "local"}
+        "all": any point may become a neighbour. "stored": only those of the stored lists.
+        "local": only those that are near in x; the k nearest for the projection, and the
+        k+1 that the closed form reads.
     """
 
     n_neighbors: int
@@ -81,7 +82,7 @@ class GraphStep:
     unit: float
     shared_gamma: float
     gamma: Literal["own", "shared"]
-    candidates: Literal["all", "local"]
+    candidates: Literal["all", "stored", "local"]
 
     def __call__(self, lists: CandidateLists, scores: FloatArray, points: IntArray) -> Graph:
         """Learn the rows of ascending points for fixed scores, without looking at all pairs.
@@ -106,7 +107,7 @@ class GraphStep:
             lifted, indices, plain = self._lift(neighbors, points[pending], scores)
             found, end = self._weights(lifted)
             certain = end <= neighbors.sq_distances[:, -1] / self.unit
-            if self.candidates == "local":
+            if self.candidates != "all":
                 certain[:] = True
             kept = (found > 0) & certain[:, None]
             weights.append(found[kept])

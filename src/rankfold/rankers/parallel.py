@@ -19,7 +19,11 @@ AHEAD = 4
 
 
 def in_order(
-    function: Callable[[Block], Answer], blocks: Sequence[Block], n_jobs: int, progress: bool
+    function: Callable[[Block], Answer],
+    blocks: Sequence[Block],
+    n_jobs: int,
+    progress: bool,
+    label: str = "queries",
 ) -> Iterator[Answer]:
     """Yield what the function makes of each block, in the order of the blocks.
 
@@ -36,7 +40,7 @@ def in_order(
         answers = _threaded(function, blocks, n_jobs)
     if progress:
         console = Console(stderr=True)
-        answers = track(answers, "queries", len(blocks), console=console, transient=True)
+        answers = track(answers, label, len(blocks), console=console, transient=True)
     yield from answers
 
 

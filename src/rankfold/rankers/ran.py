@@ -20,11 +20,12 @@ from rankfold.check import (
     check_positive,
     check_top,
 )
-from rankfold.neighbors import is_distant
+from rankfold.neighbors import Learned, LivingEngine, changed_rows, is_distant
 from rankfold.rankers.alternation import Alternation
 from rankfold.rankers.base import Ranker
 from rankfold.rankers.candidates import candidate_lists
 from rankfold.rankers.closed_form import ClosedForm
+from rankfold.rankers.collective import CANDIDATES, learning_of
 from rankfold.rankers.distant import DistantGraph, distant_neighbors
 from rankfold.rankers.flow import Edges, Flow, Scored
 from rankfold.rankers.graph_step import GraphStep
@@ -66,6 +67,11 @@ class RAN(Ranker):
         The unit of squared distance where scores and distances are compared. "natural": the
         mean squared distance to the (k+1)-th neighbour counts as much as a difference of
         one in scores. None: as given, as in the paper.
+    adapt : {"query", "collective"}
+        For whom the graph is learned. "query": for each query on its own, as in the paper.
+        "collective": once for all queries, when it is fitted; queries start from that graph, and
+        with ``max_iter`` above 1 it is learned further for each. Where learning would do harm
+        the plain graph is kept, and ``collective_`` says so.
     max_iter : int
         Most alternations of graph and scores. Ending there before they settle warns, unless
         it is 1, which asks for no iteration.
@@ -91,7 +97,9 @@ class RAN(Ranker):
     unit_ : float
         The unit of squared distance.
     neighbors_ : Neighbors
-        Stored candidates of every point.
+        Stored candidates of every point; learned ones in the learned distance.
+    collective_ : Learned
+        With ``adapt="collective"``: the rounds that were made, and how far queries reached.
     affinity_ : sparse array, shape (n_points, n_points)
         The first graph, S; made when it is asked for.
 
@@ -117,6 +125,7 @@ class RAN(Ranker):
         gamma: Literal["own", "shared"] = "own",
         candidates: Literal["all", "local"] = "all",
         scale: Literal["natural"] | None = "natural",
+        adapt: Literal["query", "collective"] = "query",
         max_iter: int = 1,
         tol: float = 1e-6,
         guard: bool = True,
@@ -128,6 +137,7 @@ class RAN(Ranker):
         self.gamma = gamma
         self.candidates = candidates
         self.scale = scale
+        self.adapt = adapt
         self.max_iter = max_iter
         self.tol = tol
         self.guard = guard
@@ -159,6 +169,7 @@ class RAN(Ranker):
         check_choice(self.gamma, "gamma", ("own", "shared"))
         check_choice(self.candidates, "candidates", ("all", "local"))
         check_choice(self.scale, "scale", ("natural", None))
+        check_choice(self.adapt, "adapt", ("query", "collective"))
         check_count(self.max_iter, "max_iter")
         check_positive(self.tol, "tol")
         check_flag(self.guard, "guard")
@@ -168,28 +179,53 @@ class RAN(Ranker):
         self._check_parameters()
         engine = self.engine_
         if is_distant(engine):
+            if self._learned:
+                raise InputError(
+                    "adapt='collective' learns from the lists of all points, but they are in a "
+                    "database; copy the index into a folder for it, or use adapt='query'."
+                )
             k = distant_neighbors(engine, self.n_neighbors, self.max_iter, self.solver)
-            self.n_neighbors_, self._list_width = k, k + 1
+            self.n_neighbors_, self._n_asked, self._list_width = k, k, k + 1
             self._local = DistantGraph(engine, k, self.smoothness, self.tol)
             return
-        self.neighbors_, self.n_neighbors_ = candidate_lists(self.engine_, self.n_neighbors, 2)
+        kept = engine.learned if self._learned and isinstance(engine, LivingEngine) else None
+        least = CANDIDATES if self._learned and kept is None else 0
+        lists, self.n_neighbors_ = candidate_lists(engine, self.n_neighbors, 2, least)
+        self.neighbors_, self._n_asked = lists, self.n_neighbors_
+        if self._learned:
+            self._learn(kept)
         self._list_width = self.neighbors_.width
         self._first = ClosedForm.of(self.neighbors_, self.n_neighbors_, self.engine_.n_alive)
         self._prepare()
 
+    def _learn(self, kept: Learned | None) -> None:
+        """Take over the graph that the engine keeps for all queries, or learn it."""
+        if kept is None or kept.n_plain != self.n_neighbors_:
+            candidates = self.neighbors_ if kept is None else None
+            kept = learning_of(
+                self.engine_, self.n_neighbors_, self.smoothness, candidates=candidates
+            ).run()
+        self.collective_ = kept
+        self.n_neighbors_ = kept.n_neighbors
+        self.neighbors_, _ = kept.current(self.engine_)
+
     def follow(self, rows: IntArray, width: int) -> bool:
         """Take up changes of the engine; possible for one alternation that is solved locally."""
         most = max(1, self.engine_.n_alive - 2)
-        if self.n_neighbors != "auto" and min(self.n_neighbors, most) != self.n_neighbors_:
+        if self.n_neighbors != "auto" and min(self.n_neighbors, most) != self._n_asked:
             return False  # there were or are too few points for so many neighbours
         if isinstance(self._local, DistantGraph):
             return True
         if self._local is None or self.max_iter > 1 or self._solver != "local":
             return False
-        if self.neighbors_.width > width:
+        if self.neighbors_.width > width and not self._learned:
             return False  # lists that were searched for this ranker may have changed anywhere
         engine, before, first = self.engine_, self.neighbors_, self._first
-        after = engine.rows(np.arange(engine.n_points), before.width)
+        if self._learned:
+            after, plain = self.collective_.current(engine)
+            rows = np.union1d(rows, changed_rows(before, after, plain))
+        else:
+            after = engine.rows(np.arange(engine.n_points), before.width)
         form = first.changed(before, after, rows, self._n_alive, engine.n_alive)
         graph = self._local.followed(first, form, rows)
         self.neighbors_, self._first = after, form
@@ -209,7 +245,7 @@ class RAN(Ranker):
             self.unit_,
             self.gamma_ / self.unit_,
             self.gamma,
-            self.candidates,
+            "stored" if self._learned and self.candidates == "all" else self.candidates,
         )
         later = SOLVERS["direct" if self.solver == "direct" else "cg"]()
         self._alternation = Alternation(step, later, self.max_iter, self.tol, self.guard)
@@ -220,6 +256,10 @@ class RAN(Ranker):
             )
         else:
             self._whole_graph()
+
+    @property
+    def _learned(self) -> bool:
+        return self.adapt == "collective"
 
     def edges(self, point: int) -> Edges:
         """Return the neighbours of a point in the first graph, W."""
@@ -320,6 +360,8 @@ class RAN(Ranker):
             return [nobody] * len(queries)
         vectors = np.concatenate([query.vectors for query in queries])
         found = self.engine_.search(vectors, self._list_width)
+        if self._learned:
+            found = Neighbors(found.indices, found.sq_distances / self.collective_.unit)
         ends = np.cumsum([len(query.vectors) for query in queries])
         return [
             found.take(np.arange(end - len(query.vectors), end))

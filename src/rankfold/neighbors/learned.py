@@ -1,0 +1,161 @@
+"""A learned graph, as lists of neighbours in the learned distance."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from rankfold.neighbors.contract import Engine
+from rankfold.types import NOBODY, FloatArray, IntArray, Neighbors
+
+
+@dataclass(frozen=True)
+class Round:
+    """One round of learning, and whether its graph was good enough to be kept.
+
+    Parameters
+    ----------
+    n_neighbors : int
+        Neighbours of every point in the graph of this round.
+    number : int
+        How many rounds had been made with so many neighbours, this one counted.
+    reach : float
+        The effective number of points that a query reaches, relative to the plain graph.
+    kept : bool
+    """
+
+    n_neighbors: int
+    number: int
+    reach: float
+    kept: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """Lists in the learned distance ``d_ij / unit + mu ||F_i - F_j||^2``.
+
+    Points that came after it was learned have their plain list, in the same unit. So has a
+    point of whose learned neighbours so many were removed that too few are left. Where nothing
+    was worth keeping, ``lists`` is empty and all points have plain lists.
+
+    Parameters
+    ----------
+    lists : Neighbors
+        One for every point that was there.
+    n_neighbors : int
+        Neighbours of every point.
+    n_plain : int
+        Neighbours in the plain graph that learning began with.
+    unit : float
+        The squared distance of the data that counts as one.
+    rounds : tuple of Round
+        All that were tried, in order.
+    """
+
+    lists: Neighbors
+    n_neighbors: int
+    n_plain: int
+    unit: float
+    rounds: tuple[Round, ...]
+
+    @property
+    def n_rounds(self) -> int:
+        """Rounds that made the graph; zero where the plain one is kept."""
+        return sum(made.kept for made in self.rounds)
+
+    def current(self, engine: Engine) -> tuple[Neighbors, IntArray]:
+        """Return the lists of all points of an engine, and the live ones that are not learned."""
+        n_points, width = engine.n_points, self.lists.width
+        alive = np.ones(n_points, dtype=bool) if engine.alive is None else engine.alive
+        indices = np.full((n_points, width), NOBODY, dtype=self.lists.indices.dtype)
+        distances = np.full((n_points, width), np.inf, dtype=self.lists.sq_distances.dtype)
+        known = np.zeros(n_points, dtype=bool)
+        rows = np.flatnonzero(alive[: len(self.lists.indices)])
+        left = without(self.lists.take(rows), ~alive)
+        before = (self.lists.indices[rows, : self.n_neighbors + 1] != NOBODY).sum(axis=1)
+        enough = (left.indices[:, : self.n_neighbors + 1] != NOBODY).sum(axis=1) >= before
+        known[rows[enough]] = True
+        indices[known], distances[known] = left.indices[enough], left.sq_distances[enough]
+        rest = np.flatnonzero(alive & ~known)
+        if len(rest):
+            plain = engine.rows(rest, width)
+            indices[rest], distances[rest] = plain.indices, plain.sq_distances / self.unit
+        return Neighbors(indices, distances), rest
+
+    def kept(self, slots: IntArray) -> Learned:
+        """Return what is left for some slots, ascending, which are numbered anew in order."""
+        known = slots[slots < len(self.lists.indices)]
+        number = np.full(max(len(self.lists.indices), 1), NOBODY, dtype=np.int32)
+        number[known] = np.arange(len(known))
+        left = without(self.lists.take(known), number == NOBODY)
+        named = np.where(left.indices == NOBODY, NOBODY, number[left.indices])
+        return replace(self, lists=Neighbors(named.astype(np.int32), left.sq_distances))
+
+    def arrays(self) -> dict[str, Any]:
+        """Return arrays from which `restore` makes it again."""
+        return {
+            "learned_indices": self.lists.indices,
+            "learned_distances": self.lists.sq_distances,
+        }
+
+    def settings(self) -> dict[str, Any]:
+        """Return the rest of its state, as JSON can hold it."""
+        return {
+            "n_neighbors": self.n_neighbors,
+            "n_plain": self.n_plain,
+            "unit": self.unit,
+            "rounds": [asdict(made) for made in self.rounds],
+        }
+
+    @classmethod
+    def restore(
+        cls, arrays: Mapping[str, Any], settings: Mapping[str, Any] | None
+    ) -> Learned | None:
+        """Make it from its state; None where nothing was learned."""
+        if settings is None:
+            return None
+        lists = Neighbors(arrays["learned_indices"], arrays["learned_distances"])
+        rounds = tuple(Round(**made) for made in settings["rounds"])
+        counts = int(settings["n_neighbors"]), int(settings["n_plain"])
+        return cls(lists, *counts, float(settings["unit"]), rounds)
+
+
+def without(lists: Neighbors, removed: Any) -> Neighbors:
+    """Return lists without some points, closed up.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> lists = Neighbors(np.array([[1, 2], [2, 0]]), np.array([[1.0, 2.0], [1.0, 3.0]]))
+    >>> without(lists, np.array([False, False, True])).indices
+    array([[ 1, -1],
+           [ 0, -1]])
+    """
+    gone = (lists.indices == NOBODY) | removed[lists.indices]
+    if not (gone & (lists.indices != NOBODY)).any():
+        return lists
+    order = np.argsort(gone, axis=1, kind="stable")
+    indices = np.take_along_axis(np.where(gone, NOBODY, lists.indices), order, 1)
+    distances: FloatArray = np.where(gone, np.inf, lists.sq_distances)
+    return Neighbors(
+        indices.astype(lists.indices.dtype),
+        np.take_along_axis(distances, order, 1).astype(lists.sq_distances.dtype),
+    )
+
+
+def changed_rows(before: Neighbors, after: Neighbors, plain: IntArray) -> IntArray:
+    """Return the rows of lists that are not what they were, new ones among them.
+
+    Parameters
+    ----------
+    before, after : Neighbors
+    plain : array of int
+        Rows that are not learned, which are taken to have changed.
+    """
+    n_before = len(before.indices)
+    same = (before.indices == after.indices[:n_before]).all(axis=1)
+    new = np.arange(n_before, len(after.indices))
+    return np.union1d(np.flatnonzero(~same), np.union1d(plain, new))

@@ -49,7 +49,7 @@ class Attempt(NamedTuple):
     least_reach: float
 
 
-ATTEMPTS = (Attempt(1, 3, 0.8), Attempt(2, 1, 1.0))
+ATTEMPTS = (Attempt(1, 3, 0.8), Attempt(2, 1, 1.1))
 """What is tried, in this order, until a round is kept."""
 
 

@@ -60,19 +60,17 @@ def solve(indptr, indices, spread, inverse, first, end, tol):  # type: ignore[no
             more[:n], larger[:n] = columns[:n], values[:n]
             columns, values = more, larger
         diagonal[point - first], before = value[point], n
-        total = squares = largest = 0.0
+        squares = 0.0
         for place in range(n_touched):
             one = touched[place]
-            total += residual[one]
             squares += residual[one] ** 2
-            largest = max(largest, residual[one])
             if value[one] > 0:
                 columns[n], values[n] = one, value[one]
                 n += 1
             value[one] = residual[one] = 0.0
             mark[one] = UNTOUCHED
         counts[point - first] = n - before
-        missing[point - first] = np.sqrt(min(squares, largest * total))
+        missing[point - first] = np.sqrt(squares)
     return counts, columns[:n].copy(), values[:n].copy(), diagonal, missing
 
 

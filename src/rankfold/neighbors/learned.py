@@ -50,7 +50,7 @@ class Learned:
     n_plain : int
         Neighbours in the plain graph that learning began with.
     unit : float
-        The squared distance of the data that counts as one.
+        The squared distance of the data that counts as one; 1 where nothing was kept.
     rounds : tuple of Round
         All that were tried, in order.
     """

@@ -113,6 +113,7 @@ class RAN(Ranker):
     """
 
     negative_weight = NEGATIVE_WEIGHT
+    collective_: Learned
     _local: LocalGraph | DistantGraph | None
     _whole: WholeGraph | None
 
@@ -177,6 +178,8 @@ class RAN(Ranker):
 
     def _fit(self) -> None:
         self._check_parameters()
+        if hasattr(self, "collective_"):  # of an earlier fit
+            del self.collective_
         engine = self.engine_
         if is_distant(engine):
             if self._learned:

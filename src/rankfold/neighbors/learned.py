@@ -50,7 +50,7 @@ class Learned:
     n_plain : int
         Neighbours in the plain graph that learning began with.
     unit : float
-        The squared distance of the data that counts as one.
+        The squared distance of the data that counts as one; 1 where nothing was kept.
     rounds : tuple of Round
         All that were tried, in order.
     """
@@ -75,8 +75,7 @@ class Learned:
         known = np.zeros(n_points, dtype=bool)
         rows = np.flatnonzero(alive[: len(self.lists.indices)])
         left = without(self.lists.take(rows), ~alive)
-        before = (self.lists.indices[rows, : self.n_neighbors + 1] != NOBODY).sum(axis=1)
-        enough = (left.indices[:, : self.n_neighbors + 1] != NOBODY).sum(axis=1) >= before
+        enough = (left.indices != NOBODY).sum(axis=1) > self.n_neighbors
         known[rows[enough]] = True
         indices[known], distances[known] = left.indices[enough], left.sq_distances[enough]
         rest = np.flatnonzero(alive & ~known)

@@ -113,6 +113,7 @@ class RAN(Ranker):
     """
 
     negative_weight = NEGATIVE_WEIGHT
+    collective_: Learned
     _local: LocalGraph | DistantGraph | None
     _whole: WholeGraph | None
 
@@ -177,6 +178,8 @@ class RAN(Ranker):
 
     def _fit(self) -> None:
         self._check_parameters()
+        if hasattr(self, "collective_"):  # of an earlier fit
+            del self.collective_
         engine = self.engine_
         if is_distant(engine):
             if self._learned:
@@ -245,7 +248,7 @@ class RAN(Ranker):
             self.unit_,
             self.gamma_ / self.unit_,
             self.gamma,
-            "stored" if self._learned and self.candidates == "all" else self.candidates,
+            self._step_candidates,
         )
         later = SOLVERS["direct" if self.solver == "direct" else "cg"]()
         self._alternation = Alternation(step, later, self.max_iter, self.tol, self.guard)
@@ -260,6 +263,13 @@ class RAN(Ranker):
     @property
     def _learned(self) -> bool:
         return self.adapt == "collective"
+
+    @property
+    def _step_candidates(self) -> Literal["all", "stored", "local"]:
+        """Which neighbours further alternations choose from; learned distances end with lists."""
+        if self._learned and self.collective_.n_rounds and self.candidates == "all":
+            return "stored"
+        return self.candidates
 
     def edges(self, point: int) -> Edges:
         """Return the neighbours of a point in the first graph, W."""

@@ -46,16 +46,15 @@ def profiles(
     diagonal on the way: no array of all pairs is made.
 
     *The bound.* Push starts from zero and leaves a residual ``0 <= r <= tol``, so ``g`` is
-    short of the exact row by ``e = G r >= 0``. The rows of G sum to one and G is symmetric,
-    hence ``|e|_inf <= max r`` and ``|e|_1 = sum r``, and ``|e|_2^2 <= |e|_inf |e|_1``. A is at
-    least the identity, hence also ``|e|_2 <= |r|_2``; the smaller of the two is taken. The
-    diagonal is short by at most ``max r``, so its inverse ``c_q`` is too large by at most
-    ``tol c_q^2``. Row i of F is therefore off by at most
+    short of the exact row by ``e = G r >= 0``. A is at least the identity, hence
+    ``|e|_2 <= |r|_2``. The rows of G sum to one, hence ``|e|_inf <= tol``: the diagonal is short
+    by at most that, and its inverse ``c_q`` too large by at most ``tol c_q^2``. Row i of F is
+    therefore off by at most
 
-        max_q c_q |e|_2 + tol |(g_iq c_q^2)_q|_2,
+        max_q c_q |r|_2 + tol |(g_iq c_q^2)_q|_2,
 
     and scaling a row and its exact one to length one at most doubles the distance, in units of
-    its length.
+    its length. Values are kept in single precision, which adds less than eight of its roundings.
 
     Parameters
     ----------

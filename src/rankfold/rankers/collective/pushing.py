@@ -60,19 +60,17 @@ def solve(indptr, indices, spread, inverse, first, end, tol):  # type: ignore[no
             more[:n], larger[:n] = columns[:n], values[:n]
             columns, values = more, larger
         diagonal[point - first], before = value[point], n
-        total = squares = largest = 0.0
+        squares = 0.0
         for place in range(n_touched):
             one = touched[place]
-            total += residual[one]
             squares += residual[one] ** 2
-            largest = max(largest, residual[one])
             if value[one] > 0:
                 columns[n], values[n] = one, value[one]
                 n += 1
             value[one] = residual[one] = 0.0
             mark[one] = UNTOUCHED
         counts[point - first] = n - before
-        missing[point - first] = np.sqrt(min(squares, largest * total))
+        missing[point - first] = np.sqrt(squares)
     return counts, columns[:n].copy(), values[:n].copy(), diagonal, missing
 
 
@@ -102,15 +100,19 @@ def lift(indptr, columns, values, indices, first, end):  # type: ignore[no-untyp
     found = np.full((end - first, indices.shape[1]), np.inf)
     dense = np.zeros(len(indptr) - 1)
     for point in range(first, end):
+        squares = 0.0
         for place in range(indptr[point], indptr[point + 1]):
-            dense[columns[place]] = values[place]
+            value = np.float64(values[place])
+            dense[columns[place]] = value
+            squares += value**2
         for candidate in range(indices.shape[1]):
             other = indices[point, candidate]
             if other >= 0:
-                product = 0.0
+                gap = squares  # in single precision no row is exactly of length one
                 for place in range(indptr[other], indptr[other + 1]):
-                    product += dense[columns[place]] * values[place]
-                found[point - first, candidate] = max(0.0, 2.0 - 2.0 * product)
+                    value = np.float64(values[place])
+                    gap += value * (value - 2.0 * dense[columns[place]])
+                found[point - first, candidate] = max(0.0, gap)
         for place in range(indptr[point], indptr[point + 1]):
             dense[columns[place]] = 0.0
     return found

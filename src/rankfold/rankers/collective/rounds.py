@@ -111,6 +111,7 @@ class Learning:
         plain = ClosedForm.of(self.candidates, self.n_neighbors, len(self.live))
         basis = _Basis(plain.symmetric(), plain.end or 1.0)
         expected = self._reach(basis.graph)
+        width = stored_width(self.n_neighbors, len(self.live))
         if stage is None:
             stage = Stage(0, np.zeros(self.candidates.indices.shape), ())
         while stage.attempt < len(self.attempts):
@@ -120,11 +121,11 @@ class Learning:
             if self.candidates.width >= 2 * (n_neighbors + 1):  # else there is nothing to choose
                 kept, stage = self._rounds(attempt, n_neighbors, basis, expected, stage)
             if kept is not None:
-                lists = kept.head(stored_width(self.n_neighbors, len(self.live)))
+                lists = kept.head(width)
                 return Learned(lists, n_neighbors, self.n_neighbors, basis.unit, stage.rounds)
             stage = Stage(stage.attempt + 1, np.zeros_like(stage.lifted), stage.rounds)
-        nobody = self.candidates.take(np.empty(0, dtype=np.intp))
-        return Learned(nobody, *(2 * (self.n_neighbors,)), basis.unit, stage.rounds)
+        nobody = self.candidates.take(np.empty(0, dtype=np.intp)).head(width)
+        return Learned(nobody, self.n_neighbors, self.n_neighbors, 1.0, stage.rounds)
 
     def _rounds(
         self, attempt: Attempt, n_neighbors: int, basis: _Basis, expected: float, stage: Stage

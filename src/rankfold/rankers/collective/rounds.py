@@ -91,7 +91,7 @@ class Learning:
     progress : bool
         Whether to show a bar on stderr.
     keep : callable, optional
-        Is handed the `Stage` after every round that may be followed by another.
+        Is handed the `Stage` after every round or attempt that may be followed by another.
     """
 
     candidates: Neighbors
@@ -111,6 +111,7 @@ class Learning:
         plain = ClosedForm.of(self.candidates, self.n_neighbors, len(self.live))
         basis = _Basis(plain.symmetric(), plain.end or 1.0)
         expected = self._reach(basis.graph)
+        width = stored_width(self.n_neighbors, len(self.live))
         if stage is None:
             stage = Stage(0, np.zeros(self.candidates.indices.shape), ())
         while stage.attempt < len(self.attempts):
@@ -120,10 +121,13 @@ class Learning:
             if self.candidates.width >= 2 * (n_neighbors + 1):  # else there is nothing to choose
                 kept, stage = self._rounds(attempt, n_neighbors, basis, expected, stage)
             if kept is not None:
-                lists = kept.head(stored_width(self.n_neighbors, len(self.live)))
-                return Learned(lists, n_neighbors, self.n_neighbors, basis.unit, stage.rounds)
+                return Learned(
+                    kept.head(width), n_neighbors, self.n_neighbors, basis.unit, stage.rounds
+                )
             stage = Stage(stage.attempt + 1, np.zeros_like(stage.lifted), stage.rounds)
-        nobody = self.candidates.take(np.empty(0, dtype=np.intp))
+            if self.keep is not None and stage.attempt < len(self.attempts):
+                self.keep(stage)
+        nobody = self.candidates.take(np.empty(0, dtype=np.intp)).head(width)
         return Learned(nobody, *(2 * (self.n_neighbors,)), basis.unit, stage.rounds)
 
     def _rounds(

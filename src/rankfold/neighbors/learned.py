@@ -33,7 +33,7 @@ class Round:
     kept: bool
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Learned:
     """Lists in the learned distance ``d_ij / unit + mu ||F_i - F_j||^2``.
 
@@ -60,6 +60,12 @@ class Learned:
     n_plain: int
     unit: float
     rounds: tuple[Round, ...]
+
+    def __repr__(self) -> str:
+        return (
+            f"Learned(n_rounds={self.n_rounds}, n_neighbors={self.n_neighbors}, "
+            f"reach={self.reach:.3g})"
+        )
 
     @property
     def n_rounds(self) -> int:

@@ -8,11 +8,13 @@ from running_service import running
 
 from rankfold import Index
 from rankfold.check import InputError
+from rankfold.datasets.synthetic import rings
 from rankfold.methods import METHODS
 from rankfold.rankers import RANKERS
 from rankfold.service import create_app
-from rankfold.service.answering import draw, look_up
-from rankfold.service.requests import Wanted
+from rankfold.service.answering import answer_all, draw, look_up
+from rankfold.service.requests import Query, Wanted
+from rankfold.service.responses import Info
 from rankfold.service.served import Served
 
 VECTOR = [float(value) for value in range(64)]
@@ -68,6 +70,27 @@ def test_every_method_takes_its_parameters(ask, index, method):
     same(answer, index.query(3, method=method, **parameters))
 
 
+def test_a_learned_graph_is_told_of_and_used(tmp_path):
+    X = rings().X
+    with Index.build(X, path=tmp_path / "rings") as index:
+        served = Served("rings", index, example=False, writable=False)
+        assert Info(**served.info()).learned is None
+        (plain,) = answer_all(served, [Query(ids=[3])])
+        problem = Query(ids=[3], parameters={"adapt": "collective"})
+        with pytest.raises(InputError, match="has not learned") as refused:
+            answer_all(served, [problem])
+        assert refused.value.argument == "queries[0].parameters.adapt"
+        index.learn()
+        told = Info(**served.info()).learned
+        assert told is not None
+        assert told.model_dump() == index.info()["learned"]
+        chosen = [{}, {"adapt": "collective"}, {"adapt": "query"}]
+        answers = answer_all(served, [Query(ids=[3], parameters=one) for one in chosen])
+        same(answers[0], index.query(3))
+        assert answers[1] == answers[0] != plain
+        assert answers[2] == plain
+
+
 def test_methods_of_requests_are_those_of_the_library():
     assert set(METHODS) == set(RANKERS) == set(PARAMETERS)
 
@@ -108,6 +131,8 @@ def test_columns_can_be_chosen(ask):
         ({"columns": ["colour"]}, "columns"),
         ({"parameters": {"alpha": 0.5}}, "parameters.alpha"),
         ({"parameters": {"smoothness": -1}}, "parameters.smoothness"),
+        ({"parameters": {"adapt": "both"}}, "parameters.adapt"),
+        ({"parameters": {"adapt": "collective"}}, "parameters.adapt"),
         ({"parameters": {"n_neighbors": 201}}, "parameters.n_neighbors"),
         ({"method": "manifold", "parameters": {"alpha": 1.0}}, "parameters.alpha"),
         ({"colour": "red"}, "colour"),

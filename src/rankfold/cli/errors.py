@@ -17,6 +17,10 @@ INTERRUPTED = 130
 
 STOPPED = "Stopped: nothing is half-written."
 CHANGE_STOPPED = "Stopped: the change was made completely, or not at all; look with index info."
+LEARNING_STOPPED = (
+    "Stopped: the graph was learned completely, or not at all; index learn goes on after the last "
+    "finished round."
+)
 
 
 class Commands(click.Group):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rankfold.cli.tables import counted
+
+if TYPE_CHECKING:
+    from rankfold.neighbors import Learned
 
 
 def map_of(known: dict[str, Any]) -> str:
@@ -16,6 +19,23 @@ def map_of(known: dict[str, Any]) -> str:
     ('graph map', 'no map')
     """
     return f"{known['layout'] or 'no'} map"
+
+
+def outcome_of(learned: Learned) -> str:
+    """Say in one line what came of learning a graph."""
+    if not learned.rounds:
+        return "kept the plain graph: there are too few points to choose neighbours from"
+    if not learned.n_rounds:
+        tried = [f"{made.reach:.2f} with {made.n_neighbors} neighbours" for made in learned.rounds]
+        return (
+            "kept the plain graph: on a learned one queries would reach too few points, as a share "
+            f"of those on the plain one {' and '.join(tried)}"
+        )
+    rounds, reach = counted(learned.n_rounds, "round"), f"{learned.reach:.2f}"
+    return (
+        f"learned a graph of {learned.n_neighbors} neighbours in {rounds}; queries reach {reach} "
+        "times as many points as on the plain one"
+    )
 
 
 def summary(known: dict[str, Any]) -> str:

@@ -7,7 +7,7 @@ import click
 from rankfold.cli.building import build
 from rankfold.cli.changing import add, remove, update
 from rankfold.cli.databases import copy, drop, names
-from rankfold.cli.upkeep import check, info, lay_out, merge
+from rankfold.cli.upkeep import check, info, lay_out, learn, merge
 
 
 @click.group()
@@ -18,5 +18,5 @@ def index() -> None:
     """
 
 
-for command in (build, add, update, remove, info, check, merge, lay_out, copy, names, drop):
+for command in (build, add, update, remove, info, check, merge, lay_out, learn, copy, names, drop):
     index.add_command(command)

@@ -107,4 +107,4 @@ def _flat(value: Any) -> str:
         return ", ".join(f"{printable(key)} {_flat(one)}" for key, one in value.items()) or "none"
     if isinstance(value, list):
         return " x ".join(map(printable, value))
-    return printable(value)
+    return "none" if value is None else printable(value)

@@ -8,8 +8,9 @@ from typing import Any
 
 import click
 
-from rankfold.cli.errors import CHANGE_STOPPED, Command, interruptible
-from rankfold.cli.facts import map_of
+from rankfold.cli.compiling import telling_of_compilation
+from rankfold.cli.errors import CHANGE_STOPPED, LEARNING_STOPPED, Command, interruptible
+from rankfold.cli.facts import map_of, outcome_of
 from rankfold.cli.options import LAYOUT
 from rankfold.cli.places import Place, placed
 from rankfold.cli.tables import counted, pairs
@@ -62,3 +63,26 @@ def lay_out(place: Place, layout: Any) -> None:
     with interruptible(CHANGE_STOPPED), place.open(write=True) as opened:
         opened.lay_out(layout, progress=sys.stderr.isatty())
         click.echo(f"{place}: {counted(len(opened), 'point')}, {map_of(opened.info())}")
+
+
+@click.command(cls=Command)
+@placed()
+@click.option(
+    "--smoothness", type=float, default=30.0, show_default=True, help="That of later queries."
+)
+@click.option("--forget", is_flag=True, help="Forget what was learned; queries are plain again.")
+def learn(place: Place, smoothness: float, forget: bool) -> None:
+    """Learn one graph for all queries.
+
+    Later queries of the method ran start from it; --set adapt=query asks for the plain one. Where
+    queries would reach too few points the plain graph is kept.
+    """
+    place.require_folder("bring it into one with index copy, and learn there.")
+    with interruptible(LEARNING_STOPPED), place.open(write=True) as opened:
+        if forget:
+            opened.unlearn()
+            click.echo(f"{place}: the learned graph is forgotten")
+        else:
+            with telling_of_compilation(len(opened)):
+                found = opened.learn(smoothness=smoothness, progress=sys.stderr.isatty())
+            click.echo(f"{place}: {outcome_of(found)}")

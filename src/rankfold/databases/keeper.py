@@ -157,6 +157,7 @@ class TableKeeper:
                 "engine": settings["search"],
                 "columns": self.store.columns,
                 "layout": settings["layout"],
+                "learned": None,
                 "source": settings["source"],
                 "pending_changes": 0,
                 "removed_slots": head.n_points - head.n_alive,

@@ -6,10 +6,10 @@ from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, cast
 from weakref import finalize
 
-from rankfold.check import InputError
+from rankfold.check import InputError, check_positive
 from rankfold.databases.contract import Database
 from rankfold.index.building import built, checked_input
 from rankfold.index.changing import Changing
@@ -17,6 +17,7 @@ from rankfold.index.keeper import Keeper
 from rankfold.index.keeping import Keeping, State, in_one_state
 from rankfold.index.tables import build_table, copy_table, open_table
 from rankfold.layout import Layout
+from rankfold.neighbors import Learned
 from rankfold.storage import Store
 
 
@@ -221,6 +222,45 @@ class Index(Changing):
         """
         keeper = self._folder("lay_out", "copy() it into a folder, draw, and copy it back")
         keeper.lay_out(layout, progress)
+
+    def learn(self, *, smoothness: float = 30.0, progress: bool = False) -> Learned:
+        """Learn one graph for all queries of RAN, which they start from then on.
+
+        Where queries would reach too few points on it the plain graph is kept. Changes that wait
+        are merged with it, in one step: it is there completely or not at all. When it was
+        stopped, and nothing has changed, the next call goes on after the last finished round.
+
+        Parameters
+        ----------
+        smoothness : float
+            That of the queries that will be asked.
+        progress : bool
+            Whether to show bars on stderr.
+
+        Returns
+        -------
+        learned : Learned
+            ``n_rounds`` made the graph, zero where the plain one is kept; ``reach`` is how many
+            points queries reach on it, relative to the plain one; ``rounds`` are all that
+            were tried.
+
+        Examples
+        --------
+        >>> from rankfold import Index, datasets
+        >>> index = Index.build(datasets.load("moons").X)
+        >>> learned = index.learn()
+        >>> index.info()["learned"]["rounds"] == learned.n_rounds
+        True
+        >>> plain = index.query(0, adapt="query")
+        >>> index.unlearn()
+        """
+        keeper = self._folder("learn", "copy() it into a folder, and learn there")
+        found = keeper.learn(check_positive(smoothness, "smoothness", most=1e9), progress)
+        return cast(Learned, found)
+
+    def unlearn(self) -> None:
+        """Forget the learned graph; queries start from the plain one again."""
+        self._folder("unlearn", "where no learned graph is kept").learn(None)
 
     def close(self) -> None:
         """Close it; without a folder of its own it is gone."""

@@ -13,8 +13,9 @@ from rankfold.check import InputError
 from rankfold.index.building import mapped
 from rankfold.index.gate import Gate
 from rankfold.index.keeping import State
+from rankfold.index.learning import learned_graph, sweep
 from rankfold.layout import Layout, Map, check_layout, projected
-from rankfold.neighbors import Change, LivingEngine
+from rankfold.neighbors import Change, Learned, LivingEngine
 from rankfold.storage import Store, Version
 from rankfold.types import FloatArray, IntArray
 
@@ -56,6 +57,7 @@ class Keeper:
         self._engine: LivingEngine
         self._map: Map | None = None
         self._drawn: tuple[Version, Map] | None = None
+        self._not_learned: tuple[Version, int] | None = None
         self._gate = Gate()
         self._changed: list[tuple[int, IntArray]] = []
         self._restored = 0
@@ -165,15 +167,22 @@ class Keeper:
         """Return arrays and settings without removed points, and the slots that were kept."""
         with self.current() as engine:
             arrays, settings, kept = engine.compacted()
-            if self._map is not None:
-                arrays |= self._map.arrays(kept)
-            return arrays, {**self.store.settings, "engine": settings}, kept
+            everything = {**self.store.settings, "engine": settings}
+            return {**arrays, **self._places(kept)}, everything, kept
+
+    def _places(self, kept: IntArray) -> dict[str, Any]:
+        return {} if self._map is None else self._map.arrays(kept)
 
     def merge(self) -> None:
         """Put everything that changed into fresh arrays, without removed points."""
         with self._gate.alone():
             self.store.check_writable()
-            self.store.merge(*self.compacted())
+            self._renew(*self.compacted())
+
+    def _renew(self, arrays: dict[str, Any], settings: dict[str, Any], kept: IntArray) -> None:
+        """Begin a new generation; a learning that was stopped belongs to an older one then."""
+        self.store.merge(arrays, settings, kept)
+        sweep(self.store.folder)
 
     @property
     def layout(self) -> str | None:
@@ -205,11 +214,26 @@ class Keeper:
                 "engine": settings["engine"]["engine"],
                 "columns": self.store.columns,
                 "layout": self.layout,
+                "learned": self._learned_facts(engine),
                 "source": settings.get("source", {}),
                 "pending_changes": self.store.n_pending,
                 "removed_slots": engine.n_points - engine.n_alive,
                 "generation": self.version.generation,
             }
+
+    def _learned_facts(self, engine: LivingEngine) -> dict[str, Any] | None:
+        learned = engine.learned
+        if learned is None:
+            return None
+        if self._not_learned is None or self._not_learned[0] != self.version:
+            known = int(learned.known(engine.alive).sum())
+            self._not_learned = self.version, engine.n_alive - known
+        return {
+            "n_neighbors": learned.n_neighbors,
+            "rounds": learned.n_rounds,
+            "reach": learned.reach,
+            "not_learned": self._not_learned[1],
+        }
 
     def state(self) -> State:
         """Return all of it without removed points."""
@@ -227,7 +251,23 @@ class Keeper:
                 everything = {**self.store.settings, "engine": settings}
             fresh = LivingEngine.restore(arrays, settings)
             places, chosen = mapped(fresh, layout, everything["n_neighbors"], progress)
-            self.store.merge({**arrays, **places}, {**everything, **chosen}, kept)
+            self._renew({**arrays, **places}, {**everything, **chosen}, kept)
+
+    def learn(self, smoothness: float | None, progress: bool = False) -> Learned | None:
+        """Learn one graph for all queries, and merge what has changed with it; None forgets it."""
+        with self._gate.alone():
+            self.store.check_writable()
+            with self.current() as engine:
+                arrays, settings, kept = engine.compacted()
+                places, everything, version = self._places(kept), self.store.settings, self.version
+            fresh = LivingEngine.restore(arrays, settings)
+            fresh.learned = None
+            if smoothness is not None:
+                how = (everything["n_neighbors"], smoothness, self.store.folder, version, progress)
+                fresh.learned = learned_graph(fresh, *how)
+            arrays, settings = fresh.state()
+            self._renew({**arrays, **places}, {**everything, "engine": settings}, kept)
+            return fresh.learned
 
     def move(self, path: str | Path, *, replace: bool) -> None:
         """Copy everything to another folder and go on there; no change can come in between."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from rankfold.check import InputError, about, check_choice
 from rankfold.index.keeping import Keeping
-from rankfold.neighbors import VectorEngine
+from rankfold.neighbors import LivingEngine, VectorEngine
 from rankfold.rankers import RANKERS, AdaptiveGraph, Ranker
 
 MOST_FITTED = 4
@@ -60,6 +60,8 @@ class Methods:
             Of the engine.
         """
         chosen = min(n_neighbors, max(1, engine.n_alive - 2))
+        with about("parameters"):
+            parameters = adapted(method, parameters, engine, chosen)
         key = f"{method} {chosen} {sorted(parameters.items())!r}"
         with self._turn:
             if not keeper.keeps_one_state:
@@ -97,6 +99,29 @@ class Methods:
                 if ranker.follow(rows, engine.width):
                     self._fitted[key] = ranker
         self._engine, self._version = engine, keeper.version
+
+
+def adapted(
+    method: str, parameters: dict[str, Any], engine: VectorEngine, n_neighbors: int
+) -> dict[str, Any]:
+    """Let RAN start from the graph that an index has learned, where nothing else is asked for."""
+    if method != "ran" or not isinstance(engine, LivingEngine):
+        return parameters
+    learned, most = engine.learned, max(1, engine.n_alive - 2)
+    wanted = parameters.get("n_neighbors", n_neighbors)
+    if "adapt" not in parameters:
+        used = learned is not None and learned.n_rounds and learned.fits(wanted, engine.n_alive)
+        return {**parameters, "adapt": "collective"} if used else parameters
+    if parameters["adapt"] == "collective" and (
+        learned is None or min(learned.n_plain, most) != wanted
+    ):
+        raise InputError(
+            f"adapt is 'collective', but the index has not learned a graph of {wanted} neighbours; "
+            "call learn() of the index, which learns one of as many as it was built with, or "
+            "leave adapt out.",
+            "adapt",
+        )
+    return parameters
 
 
 def make_ranker(method: str, parameters: dict[str, Any], metric: str, n_neighbors: int) -> Ranker:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from rankfold.neighbors.contract import Engine
-from rankfold.types import NOBODY, FloatArray, IntArray, Neighbors
+from rankfold.types import NOBODY, BoolArray, FloatArray, IntArray, Neighbors
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Round:
     kept: bool
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Learned:
     """Lists in the learned distance ``d_ij / unit + mu ||F_i - F_j||^2``.
 
@@ -61,10 +61,33 @@ class Learned:
     unit: float
     rounds: tuple[Round, ...]
 
+    def __repr__(self) -> str:
+        return (
+            f"Learned(n_rounds={self.n_rounds}, n_neighbors={self.n_neighbors}, "
+            f"reach={self.reach:.3g})"
+        )
+
     @property
     def n_rounds(self) -> int:
         """Rounds that made the graph; zero where the plain one is kept."""
         return sum(made.kept for made in self.rounds)
+
+    @property
+    def reach(self) -> float:
+        """The effective number of points that a query reaches, relative to the plain graph."""
+        return next((made.reach for made in reversed(self.rounds) if made.kept), 1.0)
+
+    def fits(self, n_plain: int, n_alive: int) -> bool:
+        """Tell whether it stands for the plain graph of so many neighbours and points."""
+        return self.n_plain == n_plain and self.n_neighbors <= max(1, n_alive - 2)
+
+    def known(self, alive: BoolArray) -> BoolArray:
+        """Tell of each slot whether it has a point with enough of its learned neighbours left."""
+        indices = self.lists.indices
+        left = (indices != NOBODY) & alive[indices] if len(indices) else indices != NOBODY
+        known = np.zeros(len(alive), dtype=bool)
+        known[: len(indices)] = left.sum(axis=1) > self.n_neighbors
+        return known & alive
 
     def current(self, engine: Engine) -> tuple[Neighbors, IntArray]:
         """Return the lists of all points of an engine, and the live ones that are not learned."""
@@ -72,12 +95,9 @@ class Learned:
         alive = np.ones(n_points, dtype=bool) if engine.alive is None else engine.alive
         indices = np.full((n_points, width), NOBODY, dtype=self.lists.indices.dtype)
         distances = np.full((n_points, width), np.inf, dtype=self.lists.sq_distances.dtype)
-        known = np.zeros(n_points, dtype=bool)
-        rows = np.flatnonzero(alive[: len(self.lists.indices)])
-        left = without(self.lists.take(rows), ~alive)
-        enough = (left.indices != NOBODY).sum(axis=1) > self.n_neighbors
-        known[rows[enough]] = True
-        indices[known], distances[known] = left.indices[enough], left.sq_distances[enough]
+        known = self.known(alive)
+        left = without(self.lists.take(np.flatnonzero(known)), ~alive)
+        indices[known], distances[known] = left.indices, left.sq_distances
         rest = np.flatnonzero(alive & ~known)
         if len(rest):
             plain = engine.rows(rest, width)

@@ -203,7 +203,7 @@ class RAN(Ranker):
 
     def _learn(self, kept: Learned | None) -> None:
         """Take over the graph that the engine keeps for all queries, or learn it."""
-        if kept is None or kept.n_plain != self.n_neighbors_:
+        if kept is None or not kept.fits(self.n_neighbors_, self.engine_.n_alive):
             candidates = self.neighbors_ if kept is None else None
             kept = learning_of(
                 self.engine_, self.n_neighbors_, self.smoothness, candidates=candidates
@@ -219,6 +219,8 @@ class RAN(Ranker):
             return False  # there were or are too few points for so many neighbours
         if isinstance(self._local, DistantGraph):
             return True
+        if self._learned and not self.collective_.fits(self._n_asked, self.engine_.n_alive):
+            return False
         if self._local is None or self.max_iter > 1 or self._solver != "local":
             return False
         if self.neighbors_.width > width and not self._learned:

@@ -80,6 +80,11 @@ class Parameters(Body):
     )
     gamma: Literal["own", "shared"] | None = Field(default=None, description="RAN.")
     candidates: Literal["all", "local"] | None = Field(default=None, description="RAN.")
+    adapt: Literal["query", "collective"] | None = Field(
+        default=None,
+        description="The graph to start from, the plain one (query) or the one that the index has "
+        "learned for all queries (collective), which is the default where there is one: RAN.",
+    )
     guard: StrictBool | None = Field(
         default=None, description="Whether to stop at a collapse: RAN."
     )

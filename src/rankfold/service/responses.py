@@ -160,6 +160,17 @@ class Picture(BaseModel):
     )
 
 
+class LearnedGraph(BaseModel):
+    """The graph that RAN starts from, where a query does not ask for the plain one."""
+
+    n_neighbors: int
+    rounds: int = Field(description="That made it; 0 where the plain graph was kept.")
+    reach: float = Field(
+        description="How many points queries reach on it, relative to the plain graph."
+    )
+    not_learned: int = Field(description="Points with plain neighbours, such as new ones.")
+
+
 class Info(BaseModel):
     """What there is to know about an index."""
 
@@ -171,6 +182,7 @@ class Info(BaseModel):
     list_width: int
     columns: dict[str, str]
     layout: str | None = Field(description="Of the map that is kept; null where none is.")
+    learned: LearnedGraph | None = Field(description="Null where none was learned.")
     image: Picture | None
     query: Id | None = Field(description="A point to begin with, where one was named at build.")
     example: bool

@@ -17,7 +17,7 @@ from rankfold.service.problems import Problem
 from rankfold.service.requests import MOST_NEIGHBORS
 from rankfold.service.responses import Limits
 
-TOLD = ("points", "features", "metric", "n_neighbors", "list_width", "columns", "layout")
+TOLD = ("points", "features", "metric", "n_neighbors", "list_width", "columns", "layout", "learned")
 """What clients may know of `Index.info`: nothing of the machine."""
 
 REACHING: tuple[Method, ...] = ("ran", "euclidean")

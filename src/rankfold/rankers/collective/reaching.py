@@ -40,7 +40,7 @@ def median_reach(
     n_points = weights.shape[0]
     solve = _direct if n_points <= DIRECT_LIMIT else _local
     found = [np.sum(f) ** 2 / np.sum(f**2) for f in solve(weights, smoothness, sample, n_jobs)]
-    return float(np.median(found))
+    return float(np.median(found)) if found else 0.0
 
 
 def _direct(

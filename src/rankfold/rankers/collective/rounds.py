@@ -91,7 +91,7 @@ class Learning:
     progress : bool
         Whether to show a bar on stderr.
     keep : callable, optional
-        Is handed the `Stage` after every round that may be followed by another.
+        Is handed the `Stage` after every round or attempt that may be followed by another.
     """
 
     candidates: Neighbors
@@ -124,6 +124,8 @@ class Learning:
                 lists = kept.head(width)
                 return Learned(lists, n_neighbors, self.n_neighbors, basis.unit, stage.rounds)
             stage = Stage(stage.attempt + 1, np.zeros_like(stage.lifted), stage.rounds)
+            if self.keep is not None and stage.attempt < len(self.attempts):
+                self.keep(stage)
         nobody = self.candidates.take(np.empty(0, dtype=np.intp)).head(width)
         return Learned(nobody, self.n_neighbors, self.n_neighbors, 1.0, stage.rounds)
 

@@ -1,0 +1,139 @@
+"""The graph that an index learns for all queries, and how far that came when it was stopped."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
+
+import numpy as np
+
+from rankfold.files import replacing
+from rankfold.neighbors import Learned, LivingEngine, Round
+from rankfold.rankers.collective import Learning, Stage, learning_of
+from rankfold.storage import Version
+
+STAGE = "learning.npz"
+"""The file beside the store that a stopped learning goes on from."""
+
+ROOM = 2**16
+"""Bytes that its description and the frame of the file may take."""
+
+UNREADABLE = (
+    OSError,
+    EOFError,
+    ValueError,
+    TypeError,
+    KeyError,
+    NotImplementedError,
+    MemoryError,
+    BadZipFile,
+    zlib.error,
+)
+"""What reading a file raises that is damaged, or not ours."""
+
+
+def learned_graph(
+    engine: LivingEngine,
+    n_neighbors: int,
+    smoothness: float,
+    folder: Path,
+    version: Version,
+    progress: bool,
+) -> Learned:
+    """Learn a graph for all points of an engine; go on where the same was stopped before.
+
+    Parameters
+    ----------
+    engine : LivingEngine
+        Without removed slots.
+    n_neighbors : int
+        Neighbours in the plain graph.
+    smoothness : float
+        That of the queries that will be asked.
+    folder : Path
+        Of the store, where stages are kept.
+    version : Version
+        The state of the store that the engine holds.
+    progress : bool
+        Whether to show a bar on stderr.
+    """
+    chosen = min(n_neighbors, max(1, engine.n_alive - 2))
+    learning = learning_of(engine, chosen, smoothness, progress=progress)
+    stages = Stages.of(folder, learning, version)
+    return replace(learning, keep=stages.write).run(stages.read())
+
+
+@dataclass(frozen=True)
+class Stages:
+    """Keeps the last stage of a learning in a file, which nobody else writes meanwhile.
+
+    Parameters
+    ----------
+    path : Path
+    state : dict
+        What a stage belongs to, as JSON can hold it; stages of another are ignored.
+    shape : tuple of int
+        That of the candidates.
+    """
+
+    path: Path
+    state: dict[str, Any]
+    shape: tuple[int, ...]
+
+    @classmethod
+    def of(cls, folder: Path, learning: Learning, version: Version) -> Stages:
+        """Return the stages of a learning in a state of a store."""
+        state = {
+            "generation": version.generation,
+            "sequence": version.sequence,
+            "n_neighbors": learning.n_neighbors,
+            "smoothness": float(learning.smoothness),
+            "attempts": [list(attempt) for attempt in learning.attempts],
+            "weight": learning.weight,
+            "profile_smoothness": learning.profile_smoothness,
+            "profile_tol": learning.profile_tol,
+        }
+        return cls(folder / STAGE, state, learning.candidates.indices.shape)
+
+    def write(self, stage: Stage) -> None:
+        """Put a stage into the place of the one before."""
+        rounds = [asdict(made) for made in stage.rounds]
+        text = json.dumps({"state": self.state, "attempt": stage.attempt, "rounds": rounds})
+        described = np.frombuffer(text.encode(), dtype=np.uint8)
+        with replacing(self.path) as partial, partial.open("wb") as file:
+            np.savez(file, described=described, lifted=stage.lifted)
+
+    def read(self) -> Stage | None:
+        """Return the stage to go on from; sweep what is left of any other."""
+        try:
+            stage = self._read()
+        except UNREADABLE:
+            stage = None
+        if stage is None:
+            sweep(self.path.parent)
+        return stage
+
+    def _read(self) -> Stage | None:
+        if self.path.stat().st_size > 8 * int(np.prod(self.shape)) + ROOM:
+            return None
+        with self.path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+            described = json.loads(archive["described"].tobytes())
+            if described["state"] != self.state:
+                return None
+            lifted = archive["lifted"]
+        attempt = described["attempt"]
+        rounds = tuple(Round(**made) for made in described["rounds"])
+        fits = lifted.shape == self.shape and lifted.dtype == np.float64 and (lifted >= 0).all()
+        if not fits or attempt not in range(len(self.state["attempts"])):
+            return None
+        return Stage(attempt, lifted, rounds)
+
+
+def sweep(folder: Path) -> None:
+    """Delete a stage, and what a process that was killed left behind while it wrote one."""
+    for left in (folder / STAGE, *folder.glob(f".{STAGE}.*.partial")):
+        left.unlink(missing_ok=True)

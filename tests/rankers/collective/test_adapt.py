@@ -92,14 +92,6 @@ def test_the_learned_graph_is_another_one():
     np.testing.assert_array_equal(learned.neighbors_.indices, learned.collective_.lists.indices)
 
 
-def test_a_copy_of_a_point_is_answered_where_the_point_is():
-    X = sheet(N)
-    ranking = collective().fit(X).rank(vectors=X[11], top=8)
-    expected = collective().fit(X).rank(ids=11, top=8)
-    assert ranking.ids[0] == 11
-    assert len(set(ranking.ids) & set(expected.ids)) >= 5
-
-
 @pytest.mark.parametrize("options", [{}, {"max_iter": 3}, {"max_iter": 2, "gamma": "shared"}])
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("n_points", [5, 300])

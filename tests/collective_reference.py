@@ -6,7 +6,7 @@ Exact solves, N x N arrays and loops; like `reference`, it shares no code with t
 import numpy as np
 from reference import closed_form, f_step, laplacian, nearest, reach, simplex_projection
 
-ATTEMPTS = ((1, 3, 0.8), (2, 1, 1.1))
+ATTEMPTS = ((1, 3, 0.8, np.inf), (2, 1, 1.1, 0.55))
 """Neighbours relative to the plain graph, most rounds, least reach."""
 
 
@@ -72,18 +72,21 @@ class Collective:
         """Neighbours, learned distances, None if declined, and rounds (k, number, reach, kept)."""
         everyone, rounds = range(len(self.d)), []
         expected = median_reach(self.plain, self.smoothness, everyone)
-        for factor, most_rounds, least_reach in attempts:
+        for factor, most_rounds, least_reach, most_share in attempts:
             k = factor * self.k
             if self.width < 2 * (k + 1):
                 continue
             S, total, kept = self.plain, np.zeros_like(self.d), None
+            as_many = median_reach(self.s_step(self.d, k), self.smoothness, everyone)
             for number in range(1, most_rounds + 1):
                 total = total + self.lifted(S)
                 learned = self.learned(total, number)
                 S = self.s_step(learned, k)
-                relative = median_reach(S, self.smoothness, everyone) / expected
-                rounds.append((k, number, relative, relative >= least_reach))
-                if relative < least_reach:
+                reached = median_reach(S, self.smoothness, everyone)
+                relative = reached / expected
+                good = relative >= least_reach and reached <= most_share * as_many
+                rounds.append((k, number, relative, good))
+                if not good:
                     break
                 kept = learned
             if kept is not None:

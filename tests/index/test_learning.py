@@ -2,18 +2,9 @@
 
 import numpy as np
 import pytest
+from learning_cases import DIGITS, MOONS, RINGS, STRANDS
 
-from rankfold import RAN, Index, InputError, datasets
-from rankfold.datasets.synthetic import rings
-
-RINGS = rings().X
-"""Two rounds with the neighbours of the plain graph are kept, and a third is not."""
-
-MOONS = datasets.load("moons").X
-"""The first attempt fails, and one round with twice the neighbours is kept."""
-
-DIGITS = datasets.load("digits").X[:400]
-"""Nothing is worth keeping."""
+from rankfold import RAN, Index, InputError
 
 
 def same(one, other):
@@ -21,7 +12,7 @@ def same(one, other):
     np.testing.assert_array_equal(one.scores, other.scores)
 
 
-@pytest.mark.parametrize(("X", "rounds", "n_neighbors"), [(RINGS, 2, 5), (MOONS, 1, 10)])
+@pytest.mark.parametrize(("X", "rounds", "n_neighbors"), [(RINGS, 2, 5), (STRANDS, 1, 10)])
 def test_queries_start_from_the_learned_graph(X, rounds, n_neighbors):
     with Index.build(X, n_neighbors=5) as index:
         plain = index.query(3, top=300)
@@ -53,8 +44,9 @@ def test_queries_start_from_the_learned_graph(X, rounds, n_neighbors):
         same(index.query(3, top=300), plain)
 
 
-def test_what_is_not_worth_keeping_is_not_kept():
-    with Index.build(DIGITS) as index:
+@pytest.mark.parametrize("X", [DIGITS, MOONS])
+def test_what_is_not_worth_keeping_is_not_kept(X):
+    with Index.build(X) as index:
         plain = index.query(3, top=300)
         learned = index.learn()
         assert (learned.n_rounds, learned.reach) == (0, 1.0)
@@ -64,7 +56,7 @@ def test_what_is_not_worth_keeping_is_not_kept():
         same(index.query(3, top=300), plain)
         found = index.query(3, top=300, adapt="collective")
         np.testing.assert_allclose(found.scores, plain.scores, rtol=1e-9)
-        index.add(DIGITS[:1] + 0.5)
+        index.add(X[:1] + 0.5)
         assert index.info()["learned"]["not_learned"] == 401
         assert len(index.query(3, top=500, adapt="collective")) == 400
 
@@ -125,7 +117,7 @@ def test_few_points(n):
         assert len(index.query(vectors=RINGS[0], top=50)) == 40
 
 
-@pytest.mark.parametrize("X", [RINGS, MOONS])
+@pytest.mark.parametrize("X", [RINGS, STRANDS])
 @pytest.mark.parametrize("left", [1, 2, 3, 6, 7, 8, 11, 12, 13])
 def test_hardly_any_learned_points_are_left(X, left):
     with Index.build(X, n_neighbors=5) as index:

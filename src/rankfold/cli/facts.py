@@ -28,8 +28,8 @@ def outcome_of(learned: Learned) -> str:
     if not learned.n_rounds:
         tried = [f"{made.reach:.2f} with {made.n_neighbors} neighbours" for made in learned.rounds]
         return (
-            "kept the plain graph: on a learned one queries would reach too few points, as a share "
-            f"of those on the plain one {' and '.join(tried)}"
+            "kept the plain graph: a learned one would part or join too much; relative to the "
+            f"plain one queries would reach {' and '.join(tried)}"
         )
     rounds, reach = counted(learned.n_rounds, "round"), f"{learned.reach:.2f}"
     return (

@@ -75,7 +75,7 @@ def learn(place: Place, smoothness: float, forget: bool) -> None:
     """Learn one graph for all queries.
 
     Later queries of the method ran start from it; --set adapt=query asks for the plain one. Where
-    queries would reach too few points the plain graph is kept.
+    that would part or join too much the plain graph is kept.
     """
     place.require_folder("bring it into one with index copy, and learn there.")
     with interruptible(LEARNING_STOPPED), place.open(write=True) as opened:

@@ -226,7 +226,7 @@ class Index(Changing):
     def learn(self, *, smoothness: float = 30.0, progress: bool = False) -> Learned:
         """Learn one graph for all queries of RAN, which they start from then on.
 
-        Where queries would reach too few points on it the plain graph is kept. Changes that wait
+        Where it would part or join too much the plain graph is kept. Changes that wait
         are merged with it, in one step: it is there completely or not at all. When it was
         stopped, and nothing has changed, the next call goes on after the last finished round.
 
@@ -247,7 +247,7 @@ class Index(Changing):
         Examples
         --------
         >>> from rankfold import Index, datasets
-        >>> index = Index.build(datasets.load("moons").X)
+        >>> index = Index.build(datasets.load("rings").X)
         >>> learned = index.learn()
         >>> index.info()["learned"]["rounds"] == learned.n_rounds
         True

@@ -8,6 +8,7 @@ import pytest
 import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from learning_cases import STRANDS
 from ran_cases import sheet
 
 from rankfold import ExactEngine, FaissEngine, datasets
@@ -130,9 +131,9 @@ def test_every_metric_agrees_with_the_reference(metric):
     if metric.startswith("precomputed"):
         X = reference.sq_distances(X)
         X = np.sqrt(X) if metric == "precomputed" else X
-    found = fine(X, 4, metric=metric).run()
+    found = fine(X, 4, metric=metric, attempts=ALWAYS).run()
     assert found.n_rounds
-    assert_same_learning(found, exact(X, 4, metric=metric).run(), X)
+    assert_same_learning(found, exact(X, 4, metric=metric).run(ALWAYS), X)
 
 
 def test_duplicates_agree_with_the_reference():
@@ -160,8 +161,8 @@ def test_removed_points_are_as_if_they_had_never_been():
     engine = LivingEngine.build(X, "euclidean", CANDIDATES)
     engine.remove(np.arange(3, 80, 4))
     left = np.flatnonzero(engine.alive)
-    found = replace(learning_of(engine, 4, 30.0), profile_tol=FINE).run()
-    fresh = fine(X[left], 4).run()
+    found = replace(learning_of(engine, 4, 30.0), profile_tol=FINE, attempts=ALWAYS).run()
+    fresh = fine(X[left], 4, attempts=ALWAYS).run()
     assert fresh.n_rounds
     assert [made.kept for made in found.rounds] == [made.kept for made in fresh.rounds]
     np.testing.assert_allclose(
@@ -203,7 +204,7 @@ def test_coarse_profiles_bring_lists_near_to_the_exact_ones():
 
 
 @pytest.mark.parametrize(
-    ("name", "n_rounds", "factor"), [("rings", 2, 1), ("moons", 1, 2), ("tori", 3, 1)]
+    ("name", "n_rounds", "factor"), [("rings", 2, 1), ("strands", 1, 2), ("tori", 3, 1)]
 )
 def test_clean_manifolds_are_learned(name, n_rounds, factor):
     found = learning_of(ExactEngine(data(name)), 5, 30.0).run()
@@ -230,7 +231,18 @@ def data(name):
         t = np.arange(72) * 2 * np.pi / 72
         curve = np.column_stack([np.cos(t), np.sin(t), np.cos(2 * t), np.sin(2 * t)])
         return np.vstack([curve @ rng.normal(size=(4, 20)) + rng.normal(size=20) for _ in range(5)])
+    if name == "strands":
+        return STRANDS
     return datasets.load(name).X[:400]
+
+
+def test_more_neighbours_that_join_what_was_apart_are_not_kept():
+    X = data("moons")
+    found = learning_of(ExactEngine(X), 5, 30.0).run()
+    assert found.n_rounds == 0
+    assert found.rounds[1].reach > 1.1
+    free = replace(learning_of(ExactEngine(X), 5, 30.0), attempts=(Attempt(2, 1, 1.1),)).run()
+    assert free.n_rounds == 1
 
 
 def test_the_rounds_of_an_attempt_end_with_the_first_that_reaches_too_little():
@@ -278,12 +290,12 @@ def test_the_points_that_are_asked_are_always_the_same():
     np.testing.assert_array_equal(sample_of(np.arange(7)), np.arange(7))
 
 
-@pytest.mark.parametrize("name", ["rings", "tori", "moons"])
+@pytest.mark.parametrize("name", ["rings", "tori", "moons", "strands"])
 def test_learning_goes_on_from_every_stage(name):
     stages = []
     learning = learning_of(ExactEngine(data(name)), 5, 30.0, keep=stages.append)
     expected = learning.run()
-    assert len(stages) == {"rings": 2, "tori": 2, "moons": 1}[name]
+    assert len(stages) == {"rings": 2, "tori": 2, "moons": 1, "strands": 1}[name]
     for stage in stages:
         found = replace(learning, keep=None).run(stage)
         assert found.rounds == expected.rounds

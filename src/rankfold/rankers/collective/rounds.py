@@ -33,7 +33,7 @@ CANDIDATES = 2 * (DIFFUSE_NEIGHBORS + 1)
 
 
 class Attempt(NamedTuple):
-    """A way to learn the graph, which is given up where queries reach too little.
+    """A way to learn the graph, which is given up where queries reach too little, or too much.
 
     Parameters
     ----------
@@ -42,14 +42,18 @@ class Attempt(NamedTuple):
     most_rounds : int
     least_reach : float
         Relative to the plain graph.
+    most_share : float
+        How far queries may reach, relative to a plain graph of as many neighbours as the
+        learned one: what learning must have cut of all that more neighbours join.
     """
 
     factor: int
     most_rounds: int
     least_reach: float
+    most_share: float = float("inf")
 
 
-ATTEMPTS = (Attempt(1, 3, 0.8), Attempt(2, 1, 1.1))
+ATTEMPTS = (Attempt(1, 3, 0.8), Attempt(2, 1, 1.1, 0.55))
 """What is tried, in this order, until a round is kept."""
 
 
@@ -144,8 +148,12 @@ class Learning:
             lifted = stage.lifted + self._lifts(graph, label if self.progress else "")
             lists = self._relisted(basis.unit, lifted / number)
             graph = self._graph(lists, n_neighbors)
-            reach = self._reach(graph) / expected
+            reached = self._reach(graph)
+            reach = reached / expected
             good = reach >= attempt.least_reach
+            if good and attempt.most_share < np.inf:
+                as_many = self._reach(self._graph(self.candidates, n_neighbors))
+                good = reached <= attempt.most_share * as_many
             made = Round(n_neighbors, number, reach, good)
             stage = Stage(stage.attempt, lifted, (*stage.rounds, made))
             if not good:

@@ -1,0 +1,33 @@
+"""Data of which it is known what learning one graph for all queries does."""
+
+import numpy as np
+
+from rankfold import datasets
+from rankfold.datasets.synthetic import rings
+
+
+def strands():
+    """Fifteen short lines in ten dimensions, near to each other."""
+    rng = np.random.default_rng(0)
+    t = np.linspace(0, 2, 15)
+    return np.vstack(
+        [
+            np.outer(t, rng.normal(size=10))
+            + 0.5 * rng.normal(size=10)
+            + 0.02 * rng.normal(size=(15, 10))
+            for _ in range(15)
+        ]
+    )
+
+
+RINGS = rings().X
+"""Two rounds with the neighbours of the plain graph are kept, and a third is not."""
+
+STRANDS = strands()
+"""The first attempt fails, and one round with twice the neighbours is kept."""
+
+MOONS = datasets.load("moons").X
+"""Twice the neighbours reach further, but not because learning cut what they join."""
+
+DIGITS = datasets.load("digits").X[:400]
+"""Queries would reach too little."""

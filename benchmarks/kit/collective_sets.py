@@ -1,12 +1,14 @@
 """The data sets that learning one graph for all queries is measured on."""
 
 import os
+from dataclasses import replace
 
 import numpy as np
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.preprocessing import StandardScaler
 
 from rankfold import Dataset, datasets
+from rankfold.datasets import synthetic
 
 SETS = ("digits", "usps", "orl", "yale", "coil20", "umist")
 SUBSETS = {"digits": 400, "coil20": 500, "umist": 300, "mnist": 1000}
@@ -46,6 +48,18 @@ def fresh():
     """Yield samples that were not looked at when settings were chosen."""
     for name, n_points in FRESH:
         yield part(name, n_points, seed=1)
+
+
+def drawn():
+    """Yield patterns that are drawn: whether their parts touch is a matter of the noise."""
+    for n_points in (400, 800):
+        for noise in (0.05, 0.1):
+            for seed in (0, 1):
+                name = f"moons, {n_points}, noise {noise:g}, seed {seed}"
+                yield replace(synthetic.moons(n_points, noise, seed), name=name)
+    for noise in (0.05, 0.1, 0.15):
+        yield replace(synthetic.rings(noise=noise), name=f"rings, noise {noise:g}")
+    yield synthetic.sheets(1500, dimension=2, ambient=8, noise=0.1)
 
 
 def taken(dataset, rows):

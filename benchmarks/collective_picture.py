@@ -1,7 +1,7 @@
 """Draws which objects of COIL-20 the plain graph joins, and which the learned one.
 
 The objects stand on a circle; a line between two is as wide as the edges between their pictures
-weigh together. Needs the folder RANKFOLD_DATA. Writes docs/images/collective_graph.png with ``--docs``.
+weigh together. Needs the folder RANKFOLD_DATA. With ``--docs`` it is written into the docs.
 """
 
 import numpy as np
@@ -49,7 +49,8 @@ def main():
     images = coil.X[first].reshape(len(first), 32, 32).transpose(0, 2, 1)
     figure, page = new_page(
         WIDTH, HEIGHT, "What the learned graph cuts",
-        "COIL-20: 20 objects, 72 views of each. Lines are edges between views of different objects.",
+        "COIL-20: 20 objects, 72 views of each. "
+        "Lines are edges between views of different objects.",
         MARGIN,
     )  # fmt: skip
     graphs = {"plain graph": RAN(), "learned for all queries": RAN(adapt="collective")}

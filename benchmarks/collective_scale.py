@@ -3,7 +3,7 @@
 Building is timed on all cores: exact search of all lists that learning chooses from, by the
 exact engine and by FAISS's flat index, and the fits of `RAN()` and `RAN(adapt="collective")`
 from the vectors, each with the search that it does by itself. Learning alone is a fit on lists
-that are there. Peak memory is what the process held more at the most than before. Queries are
+that are there. Memory is that of a process of its own, at the most, during that fit. Queries are
 asked in turns on the plain graph, on the one that is learned, and on one of three rounds that were
 made without the guard, all of the same exact lists: where the guard keeps no round, the second is
 the first. Precision is that of the best 100, in per cent. Changes: the graph is learned on
@@ -14,13 +14,14 @@ learned anew.
 Needs the folder RANKFOLD_DATA. ``--small`` is for trying it out.
 """
 
+import json
 import os
 from dataclasses import replace
 from math import inf
 
 import numpy as np
 from kit.graphs import Remembered, draw
-from kit.memory import forget_peak, peak_mb, resident_mb
+from kit.memory import forget_peak, of_a_process, peak_mb, resident_mb
 from kit.report import Goal, options, publish, table, versions
 from kit.timing import seconds, take_turns
 
@@ -29,7 +30,7 @@ from rankfold.neighbors import LivingEngine
 from rankfold.rankers.collective import CANDIDATES, learning_of
 from rankfold.rankers.collective.rounds import Attempt
 
-SIZES = {"full": (70_000, 20_000), "small": (6_000, 6_000)}
+SIZES = {"full": (70_000, 20_000), "small": (6_000, 3_000)}
 SMOOTHNESS, N_QUERIES, TOP = (30.0, 1.0), 200, 100
 LEARNED_SHARE, REMOVED_SHARE = 0.9, 0.05
 PLAIN, LEARNED, FORCED = "plain graph", "learned graph", "without the guard"
@@ -51,7 +52,7 @@ def warm(X):
 
 
 def build(X, engine, exact):
-    """Yield how long every way of building takes, and what memory it needs."""
+    """Yield how long every way of building takes."""
     everyone = np.arange(len(X))
     ways = {
         f"FAISS flat, {CANDIDATES} neighbours": lambda: FaissEngine(X, index="flat").rows(
@@ -61,21 +62,30 @@ def build(X, engine, exact):
         'RAN(adapt="collective").fit': lambda: RAN(adapt="collective").fit(X),
         "learning alone, on exact lists": lambda: RAN(adapt="collective").fit(engine),
     }
-    yield {"what": f"exact engine, {CANDIDATES} neighbours", "s": exact, "peak MB": None,
+    yield {"what": f"exact engine, {CANDIDATES} neighbours", "s": exact,
            "/ exact engine": 1.0, "rounds kept": None, "k'": None}  # fmt: skip
     for name, way in ways.items():
-        forget_peak()
-        before = resident_mb()
         took, made = seconds(way)
         learned = getattr(made, "collective_", None)
         yield {
             "what": name,
             "s": took,
-            "peak MB": peak_mb() - before,
             "/ exact engine": took / exact,
             "rounds kept": learned and learned.n_rounds,
             "k'": learned and learned.n_neighbors,
         }
+
+
+def memory(n_points):
+    """Print what a process that does nothing else holds while it learns."""
+    X, _ = points(n_points)
+    warm(X)
+    forget_peak()
+    before = resident_mb()
+    RAN(adapt="collective").fit(X)
+    more = peak_mb() - before
+    found = {"vectors MB": X.nbytes / 2**20, "held before MB": before, "more at the peak MB": more}
+    print(json.dumps(found))
 
 
 def precision(answers, labels):
@@ -181,7 +191,11 @@ def judge(built, queried):
 def main():
     parser = options(__doc__)
     parser.add_argument("--small", action="store_true", help="a few thousand points")
+    parser.add_argument("--memory", type=int, help="only measure memory, of so many points")
     arguments = parser.parse_args()
+    if arguments.memory:
+        memory(arguments.memory)
+        return
     n_points, n_changing = SIZES["small" if arguments.small else "full"]
     X, labels = points(n_points)
     warm(X)
@@ -195,7 +209,8 @@ def main():
         f"{n_points:,} points, {N_QUERIES} queries; changes on {n_changing:,}. "
         + versions("rankfold", "faiss-cpu", "numba"),
     ]
-    tables = {"Building": built, "Queries": queried, "Changes": changed}
+    held = table([{"points": n_points, **of_a_process(__file__, n_points)}])
+    tables = {"Building": built, "Memory": held, "Queries": queried, "Changes": changed}
     publish("collective_scale", f"one graph for {n_points:,} points", intro, tables,
             judge(built, queried), docs=arguments.docs)  # fmt: skip
 

@@ -4,6 +4,10 @@ import numpy as np
 
 from rankfold import datasets
 from rankfold.datasets.synthetic import rings
+from rankfold.rankers.collective.rounds import Attempt
+
+ALWAYS = (Attempt(1, 3, 0.0),)
+"""Three rounds are kept, whatever they do."""
 
 
 def strands():
@@ -18,6 +22,14 @@ def strands():
             for _ in range(15)
         ]
     )
+
+
+def curve(n_points, seed=0):
+    """A curve in space with little noise, which is learned with four neighbours and up."""
+    rng = np.random.default_rng(seed)
+    t = np.sort(rng.uniform(0, 6, n_points))
+    noise = rng.normal(0, 0.01, (n_points, 3))
+    return np.column_stack([np.cos(t), np.sin(2 * t), 0.3 * t]) + noise
 
 
 RINGS = rings().X

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 import reference
 from distant_engine import FarEngine
-from ran_cases import QUERIES, READINGS, rank_quietly, sheet
+from learning_cases import curve
+from ran_cases import QUERIES, READINGS, rank_quietly
 from sklearn.base import clone
 
 from rankfold import RAN, InputError, Query, datasets
@@ -54,7 +55,7 @@ def by_reference(X, query, ranker, n_alternations):
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("name", QUERIES)
 def test_every_solver_answers_like_the_reference(solver, name):
-    X, query = sheet(N), QUERIES[name]
+    X, query = curve(N), QUERIES[name]
     ranker = collective(solver=solver, tol=1e-11).fit(X)
     assert ranker.collective_.n_rounds
     expected = by_reference(X, query, ranker, 1)[0]
@@ -73,7 +74,7 @@ def test_every_solver_answers_like_the_reference(solver, name):
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("name", QUERIES)
 def test_alternations_on_top_answer_like_the_reference(gamma, candidates, solver, name):
-    X, query = sheet(N), QUERIES[name]
+    X, query = curve(N), QUERIES[name]
     ranker = collective(
         gamma=gamma, candidates=candidates, max_iter=3, tol=1e-12, guard=False, solver=solver
     ).fit(X)
@@ -84,7 +85,7 @@ def test_alternations_on_top_answer_like_the_reference(gamma, candidates, solver
 
 
 def test_the_learned_graph_is_another_one():
-    X = sheet(N)
+    X = curve(N)
     plain, learned = RAN(4, 3.0).fit(X), collective().fit(X)
     assert learned.n_neighbors_ == learned.collective_.n_neighbors
     assert abs(plain.affinity_ - learned.affinity_).max() > 0.01
@@ -116,14 +117,14 @@ def test_where_it_is_declined_answers_are_those_of_ran(options, solver, n_points
 def test_a_handful_of_points(n_points, solver):
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "n_neighbors=4 is too large")
-        ranker = collective(solver=solver).fit(sheet(n_points))
+        ranker = collective(solver=solver).fit(curve(n_points))
     assert sorted(ranker.rank(ids=0).ids) == list(range(1, n_points))
     assert len(ranker.rank(vectors=[0.3, 0.9, 1.1], top=1)) == 1
 
 
 @pytest.mark.parametrize("metric", ["cosine", "precomputed", "precomputed_sq"])
 def test_every_metric_agrees_across_solvers(metric):
-    X = sheet(N) + 2.0
+    X = curve(N) + 2.0
     if metric.startswith("precomputed"):
         X = reference.sq_distances(X)
         X = np.sqrt(X) if metric == "precomputed" else X
@@ -135,22 +136,22 @@ def test_every_metric_agrees_across_solvers(metric):
 def test_it_is_cloned_with_its_parameters():
     ranker = collective(max_iter=2)
     assert ranker.get_params()["adapt"] == "collective"
-    copy = clone(ranker.fit(sheet(N)))
+    copy = clone(ranker.fit(curve(N)))
     assert copy.get_params() == ranker.get_params()
     assert not hasattr(copy, "collective_")
     assert clone(ranker).set_params(adapt="query").adapt == "query"
 
 
 def test_a_ranker_fitted_again_forgets_what_was_learned():
-    ranker = collective().fit(sheet(N))
-    ranker.set_params(adapt="query").fit(sheet(N))
-    expected = RAN(4, 3.0).fit(sheet(N)).rank(ids=3)
+    ranker = collective().fit(curve(N))
+    ranker.set_params(adapt="query").fit(curve(N))
+    expected = RAN(4, 3.0).fit(curve(N)).rank(ids=3)
     np.testing.assert_array_equal(ranker.rank(ids=3).scores, expected.scores)
     assert not hasattr(ranker, "collective_")
 
 
 def living(learned=True, k=4, n=N):
-    engine = LivingEngine.build(sheet(n), "euclidean", CANDIDATES)
+    engine = LivingEngine.build(curve(n), "euclidean", CANDIDATES)
     if learned:
         engine.learned = learning_of(engine, k, 3.0).run()
     return engine
@@ -160,7 +161,7 @@ def test_the_graph_that_an_engine_keeps_is_taken_over():
     engine = living()
     ranker = collective().fit(engine)
     assert ranker.collective_ is engine.learned
-    fresh = collective().fit(sheet(N))
+    fresh = collective().fit(curve(N))
     np.testing.assert_array_equal(ranker.rank(ids=3).ids, fresh.rank(ids=3).ids)
     np.testing.assert_array_equal(ranker.rank(ids=3).scores, fresh.rank(ids=3).scores)
 
@@ -170,7 +171,7 @@ def test_a_graph_kept_for_other_neighbours_is_learned_anew():
     ranker = collective().fit(engine)
     assert ranker.collective_ is not engine.learned
     assert ranker.collective_.n_plain == 4
-    fresh = collective().fit(sheet(N))
+    fresh = collective().fit(curve(N))
     np.testing.assert_array_equal(ranker.neighbors_.indices, fresh.neighbors_.indices)
 
 
@@ -178,7 +179,7 @@ def test_a_graph_kept_for_other_neighbours_is_learned_anew():
 def test_solvers_agree_after_changes(max_iter):
     engine = living()
     engine.remove(np.arange(2, 60, 3))
-    engine.add(sheet(12, seed=1))
+    engine.add(curve(12, seed=1))
     queries = [Query(1), Query(95), Query(vectors=[0.3, 0.9, 1.1]), Query([1, 93], weights=[1, -1])]
     options = {"max_iter": max_iter, "tol": 1e-12, "guard": False}
     rankers = [collective(solver=solver, **options).fit(engine) for solver in SOLVERS]
@@ -205,7 +206,7 @@ def test_a_ranker_follows_changes_as_one_fitted_anew():
     rng = np.random.default_rng(0)
     for turn in range(4):
         gone = rng.permutation(np.flatnonzero(engine.alive))[:9]
-        rows = [engine.remove(gone).rows, engine.add(sheet(4, seed=turn)).rows, gone]
+        rows = [engine.remove(gone).rows, engine.add(curve(4, seed=turn)).rows, gone]
         assert ranker.follow(np.unique(np.concatenate(rows)), engine.width)
         fresh = collective(solver="local", tol=1e-11).fit(engine)
         live = np.flatnonzero(engine.alive)
@@ -217,7 +218,7 @@ def test_a_ranker_follows_changes_as_one_fitted_anew():
 
 
 def test_threads_answer_alike():
-    ranker = collective(solver="local").fit(sheet(N))
+    ranker = collective(solver="local").fit(curve(N))
     alone, together = (ranker.rank_many(range(N), top=5, n_jobs=n_jobs) for n_jobs in (1, 2))
     for one, other in zip(alone, together, strict=True):
         np.testing.assert_array_equal(one.ids, other.ids)
@@ -242,7 +243,7 @@ def test_ctrl_c_while_learning_leaves_no_thread_and_nothing_learned(monkeypatch)
 @pytest.mark.parametrize("adapt", ["all", None, True])
 def test_another_word_for_whom_to_adapt_is_refused(adapt):
     with pytest.raises(InputError, match="adapt"):
-        RAN(adapt=adapt).fit(sheet(N))
+        RAN(adapt=adapt).fit(curve(N))
 
 
 def test_lists_that_lie_elsewhere_are_refused():

@@ -8,7 +8,7 @@ import pytest
 import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from learning_cases import STRANDS
+from learning_cases import ALWAYS, STRANDS
 from ran_cases import sheet
 
 from rankfold import ExactEngine, FaissEngine, datasets
@@ -28,8 +28,6 @@ SINGLE = 1e-5
 
 A round learns from the graph of the one before, which this does not cover; it held all the same.
 """
-
-ALWAYS = (Attempt(1, 3, 0.0),)
 
 
 def fine(X, k, smoothness=30.0, metric="euclidean", **options):
@@ -247,7 +245,7 @@ def test_more_neighbours_that_join_what_was_apart_are_not_kept():
 
 def test_the_rounds_of_an_attempt_end_with_the_first_that_reaches_too_little():
     X = data("rings")
-    free = fine(X, 5, attempts=(Attempt(1, 3, 0.0),)).run()
+    free = fine(X, 5, attempts=ALWAYS).run()
     reach = [made.reach for made in free.rounds]
     assert free.n_rounds == 3
     strict = fine(X, 5, attempts=(Attempt(1, 3, (reach[0] + reach[1]) / 2),)).run()

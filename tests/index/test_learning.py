@@ -93,6 +93,19 @@ def test_it_is_kept_wherever_the_index_goes(tmp_path):
         assert not any("learned" in segment for segment in segments)
 
 
+def test_another_folder_counts_its_own_points(tmp_path):
+    with Index.build(RINGS, n_neighbors=5) as index:
+        index.learn()
+        index.save(tmp_path / "first")
+        index.add(RINGS[:5] + 0.01)
+        assert index.info()["learned"]["not_learned"] == 5
+        version = index._keeper.version
+        index.save(tmp_path / "second")
+        index.add(RINGS[:3] + 0.02)
+        assert index.info()["learned"]["not_learned"] == 8
+        assert index._keeper.version == version
+
+
 def test_changes_that_wait_count_and_are_merged():
     new = RINGS[:20] + 0.02
     with Index.build(RINGS, n_neighbors=5) as index:

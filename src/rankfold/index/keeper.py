@@ -83,7 +83,7 @@ class Keeper:
         known, self.version = self.version, NOWHERE  # until all is done, nothing is known
         if version.generation != known.generation:
             known, self._changed, self._restored = NOWHERE, [], version.sequence
-            self._drawn = None
+            self._drawn = self._not_learned = None
             arrays, settings = self.store.arrays, self.store.settings
             self._engine = LivingEngine.restore(arrays, settings["engine"])
             self._map = Map.restore(arrays, settings.get("layout"))

@@ -138,8 +138,8 @@ class Stages:
 
 def _checksum(lists: Neighbors) -> int:
     """Sum up lists: a search that is not exact may find others in the same state of a store."""
-    found = zlib.crc32(np.ascontiguousarray(lists.indices))
-    return zlib.crc32(np.ascontiguousarray(lists.sq_distances), found)
+    found = zlib.crc32(np.ascontiguousarray(lists.indices).data)
+    return zlib.crc32(np.ascontiguousarray(lists.sq_distances).data, found)
 
 
 def sweep(folder: Path) -> None:

@@ -263,8 +263,8 @@ class Keeper:
             fresh = LivingEngine.restore(arrays, settings)
             fresh.learned = None
             if smoothness is not None:
-                how = (everything["n_neighbors"], smoothness, self.store.folder, version, progress)
-                fresh.learned = learned_graph(fresh, *how)
+                k, folder = everything["n_neighbors"], self.store.folder
+                fresh.learned = learned_graph(fresh, k, smoothness, folder, version, progress)
             arrays, settings = fresh.state()
             self._renew({**arrays, **places}, {**everything, "engine": settings}, kept)
             return fresh.learned

@@ -183,12 +183,13 @@ class RAN(Ranker):
         self._check_parameters()
         if hasattr(self, "collective_"):  # of an earlier fit
             del self.collective_
-        engine = self.engine_
+        engine, self._list_unit = self.engine_, 1.0
         if is_distant(engine):
             if self._learned:
                 raise InputError(
                     "adapt='collective' learns from the lists of all points, but they are in a "
-                    "database; copy the index into a folder for it, or use adapt='query'."
+                    "database; copy the index into a folder for it, or use adapt='query'.",
+                    "adapt",
                 )
             k = distant_neighbors(engine, self.n_neighbors, self.max_iter, self.solver)
             self.n_neighbors_, self._n_asked, self._list_width = k, k, k + 1
@@ -201,6 +202,7 @@ class RAN(Ranker):
             learned = graph_for_all(engine, k, self.smoothness, lists if learns else None)
             self.collective_, self.n_neighbors_ = learned, learned.n_neighbors
             self.neighbors_, _ = learned.current(engine)
+            self._list_unit = learned.unit
         self._list_width = self.neighbors_.width
         self._first = ClosedForm.of(self.neighbors_, self.n_neighbors_, self.engine_.n_alive)
         self._prepare()
@@ -358,8 +360,7 @@ class RAN(Ranker):
         warn_of_early_ends(len(queries), unfinished, unsolved, self.max_iter, self.tol)
 
     def _search_unseen(self, queries: Sequence[Query]) -> list[Neighbors]:
-        unit = self.collective_.unit if self._learned else 1.0
-        return search_unseen(self.engine_, queries, self._list_width, unit)
+        return search_unseen(self.engine_, queries, self._list_width, self._list_unit)
 
     @property
     def _round_trips(self) -> int:

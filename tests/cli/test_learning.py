@@ -39,7 +39,7 @@ def test_a_graph_is_learned_used_and_forgotten(call, kept):
     assert scores() == plain
     refused = call("query", kept, "--id", 3, "--set", "adapt=collective")
     assert refused.exit_code == 1
-    assert "has not learned a graph of 5 neighbours" in refused.stderr
+    assert "has not learned a graph for n_neighbors=5" in refused.stderr
 
 
 def test_the_smoothness_of_later_queries_counts(call, kept, tmp_path):

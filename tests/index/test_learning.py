@@ -85,6 +85,19 @@ def test_it_is_kept_wherever_the_index_goes(tmp_path):
         assert not any("learned" in segment for segment in segments)
 
 
+def test_another_folder_counts_its_own_points(tmp_path):
+    with Index.build(RINGS, n_neighbors=5) as index:
+        index.learn()
+        index.save(tmp_path / "first")
+        index.add(RINGS[:5] + 0.01)
+        assert index.info()["learned"]["not_learned"] == 5
+        version = index._keeper.version
+        index.save(tmp_path / "second")
+        index.add(RINGS[:3] + 0.02)
+        assert index.info()["learned"]["not_learned"] == 8
+        assert index._keeper.version == version
+
+
 def test_changes_that_wait_count_and_are_merged():
     new = RINGS[:20] + 0.02
     with Index.build(RINGS, n_neighbors=5) as index:
@@ -130,9 +143,20 @@ def test_hardly_any_learned_points_are_left(X, left):
         assert sorted(index.query(0, top=20).ids) == list(range(1, left))
 
 
+def test_too_few_points_for_the_neighbours_of_the_learned_graph():
+    with Index.build(RINGS, n_neighbors=5) as index:
+        index.learn()
+        index.remove(list(range(6, len(RINGS))))
+        with pytest.warns(UserWarning, match="n_neighbors=5 is too large for 6 points"):
+            found = index.query(0, adapt="collective", n_neighbors=5)
+        same(found, index.query(0, adapt="collective"))
+
+
 def test_what_cannot_be_done_is_said(tmp_path):
     with Index.build(RINGS, path=tmp_path / "index") as index:
-        with pytest.raises(InputError, match=r"not learned a graph of 5 neighbours; call learn\("):
+        with pytest.raises(
+            InputError, match=r"not learned a graph for n_neighbors=5; call learn\("
+        ):
             index.query(0, adapt="collective")
         with pytest.raises(InputError, match="adapt is 'other', but must be"):
             index.query(0, adapt="other")
@@ -140,8 +164,9 @@ def test_what_cannot_be_done_is_said(tmp_path):
             with pytest.raises(InputError, match="smoothness"):
                 index.learn(smoothness=wrong)
         index.learn()
-        with pytest.raises(InputError, match="not learned a graph of 7 neighbours"):
-            index.query(0, adapt="collective", n_neighbors=7)
+        for other in (7, "auto"):
+            with pytest.raises(InputError, match=f"not learned a graph for n_neighbors={other!r};"):
+                index.query(0, adapt="collective", n_neighbors=other)
         with pytest.raises(InputError, match="method 'manifold' has no parameter 'adapt'"):
             index.query(0, method="manifold", adapt="query")
     with Index.open(tmp_path / "index") as reader:

@@ -233,7 +233,8 @@ class Index(Changing):
         Parameters
         ----------
         smoothness : float
-            That of the queries that will be asked.
+            That of the queries that will be asked: how far they reach at it decides what is kept.
+            Queries of another smoothness start from the same graph, which was not judged for them.
         progress : bool
             Whether to show bars on stderr.
 
@@ -260,7 +261,7 @@ class Index(Changing):
 
     def unlearn(self) -> None:
         """Forget the learned graph; queries start from the plain one again."""
-        self._folder("unlearn", "where no learned graph is kept").learn(None)
+        self._folder("unlearn", "no learned graph is kept there").learn(None)
 
     def close(self) -> None:
         """Close it; without a folder of its own it is gone."""

@@ -83,7 +83,7 @@ class Keeper:
         known, self.version = self.version, NOWHERE  # until all is done, nothing is known
         if version.generation != known.generation:
             known, self._changed, self._restored = NOWHERE, [], version.sequence
-            self._drawn = None
+            self._drawn = self._not_learned = None
             arrays, settings = self.store.arrays, self.store.settings
             self._engine = LivingEngine.restore(arrays, settings["engine"])
             self._map = Map.restore(arrays, settings.get("layout"))
@@ -263,8 +263,8 @@ class Keeper:
             fresh = LivingEngine.restore(arrays, settings)
             fresh.learned = None
             if smoothness is not None:
-                how = (everything["n_neighbors"], smoothness, self.store.folder, version, progress)
-                fresh.learned = learned_graph(fresh, *how)
+                k, folder = everything["n_neighbors"], self.store.folder
+                fresh.learned = learned_graph(fresh, k, smoothness, folder, version, progress)
             arrays, settings = fresh.state()
             self._renew({**arrays, **places}, {**everything, "engine": settings}, kept)
             return fresh.learned

@@ -15,6 +15,7 @@ from rankfold.files import replacing
 from rankfold.neighbors import Learned, LivingEngine, Round
 from rankfold.rankers.collective import Learning, Stage, learning_of
 from rankfold.storage import Version
+from rankfold.types import Neighbors
 
 STAGE = "learning.npz"
 """The file beside the store that a stopped learning goes on from."""
@@ -96,6 +97,7 @@ class Stages:
             "weight": learning.weight,
             "profile_smoothness": learning.profile_smoothness,
             "profile_tol": learning.profile_tol,
+            "candidates": _checksum(learning.candidates),
         }
         return cls(folder / STAGE, state, learning.candidates.indices.shape)
 
@@ -128,9 +130,16 @@ class Stages:
         attempt = described["attempt"]
         rounds = tuple(Round(**made) for made in described["rounds"])
         fits = lifted.shape == self.shape and lifted.dtype == np.float64 and (lifted >= 0).all()
-        if not fits or attempt not in range(len(self.state["attempts"])):
+        known = isinstance(attempt, int) and attempt in range(len(self.state["attempts"]))
+        if not (fits and known):
             return None
         return Stage(attempt, lifted, rounds)
+
+
+def _checksum(lists: Neighbors) -> int:
+    """Sum up lists: a search that is not exact may find others in the same state of a store."""
+    found = zlib.crc32(np.ascontiguousarray(lists.indices).data)
+    return zlib.crc32(np.ascontiguousarray(lists.sq_distances).data, found)
 
 
 def sweep(folder: Path) -> None:

@@ -112,13 +112,12 @@ def adapted(
     if "adapt" not in parameters:
         used = learned is not None and learned.n_rounds and learned.fits(wanted, engine.n_alive)
         return {**parameters, "adapt": "collective"} if used else parameters
-    if parameters["adapt"] == "collective" and (
-        learned is None or min(learned.n_plain, most) != wanted
-    ):
+    known = () if learned is None else (learned.n_plain, min(learned.n_plain, most))
+    if parameters["adapt"] == "collective" and wanted not in known:
         raise InputError(
-            f"adapt is 'collective', but the index has not learned a graph of {wanted} neighbours; "
-            "call learn() of the index, which learns one of as many as it was built with, or "
-            "leave adapt out.",
+            "adapt is 'collective', but the index has not learned a graph for "
+            f"n_neighbors={wanted!r}; call learn() of the index, which learns one of as many as it "
+            "was built with, or leave adapt out.",
             "adapt",
         )
     return parameters

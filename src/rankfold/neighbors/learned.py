@@ -21,7 +21,7 @@ class Round:
     n_neighbors : int
         Neighbours of every point in the graph of this round.
     number : int
-        How many rounds had been made with so many neighbours, this one counted.
+        How many rounds the same attempt had made, this one counted.
     reach : float
         The effective number of points that a query reaches, relative to the plain graph.
     kept : bool

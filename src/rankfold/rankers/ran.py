@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 from scipy import sparse
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from rankfold.check import (
@@ -20,18 +18,20 @@ from rankfold.check import (
     check_positive,
     check_top,
 )
-from rankfold.neighbors import Learned, LivingEngine, changed_rows, is_distant
+from rankfold.neighbors import Learned, changed_rows, is_distant
 from rankfold.rankers.alternation import Alternation
 from rankfold.rankers.base import Ranker
 from rankfold.rankers.candidates import candidate_lists
 from rankfold.rankers.closed_form import ClosedForm
-from rankfold.rankers.collective import CANDIDATES, learning_of
+from rankfold.rankers.collective import CANDIDATES, can_stay, graph_for_all, kept_by
 from rankfold.rankers.distant import DistantGraph, distant_neighbors
+from rankfold.rankers.early_ends import warn_of_early_ends
 from rankfold.rankers.flow import Edges, Flow, Scored
 from rankfold.rankers.graph_step import GraphStep
 from rankfold.rankers.local_graph import LocalGraph
 from rankfold.rankers.pinned_flow import ran_flow
 from rankfold.rankers.reached import with_round_trips
+from rankfold.rankers.unseen import search_unseen
 from rankfold.rankers.whole import WholeGraph
 from rankfold.solvers import DIRECT_LIMIT, SOLVERS
 from rankfold.types import NEGATIVE_WEIGHT, IntArray, Neighbors, Query, Ranking, Solution, Trace
@@ -66,12 +66,14 @@ class RAN(Ranker):
     scale : {"natural", None}
         The unit of squared distance where scores and distances are compared. "natural": the
         mean squared distance to the (k+1)-th neighbour counts as much as a difference of
-        one in scores. None: as given, as in the paper.
+        one in scores. None: as given, as in the paper; learned distances are in natural units.
     adapt : {"query", "collective"}
         For whom the graph is learned. "query": for each query on its own, as in the paper.
         "collective": once for all queries, when it is fitted; queries start from that graph, and
-        with ``max_iter`` above 1 it is learned further for each. Where learning would do harm
-        the plain graph is kept, and ``collective_`` says so.
+        with ``max_iter`` above 1 it is learned further for each, among the candidates of the
+        learned lists. Where learning would do harm at this smoothness the plain graph is kept,
+        and ``collective_`` says so. An index that keeps a learned graph hands it over as it is,
+        judged at the smoothness that it was learned for, whatever that of the ranker.
     max_iter : int
         Most alternations of graph and scores. Ending there before they settle warns, unless
         it is 1, which asks for no iteration.
@@ -93,11 +95,12 @@ class RAN(Ranker):
     n_neighbors_ : int
         The only one of these over a database, whose lists are not read as a whole.
     gamma_ : float
-        Mean of the ``gamma_i`` of the first graph, in the unit of the data.
+        Mean of the ``gamma_i`` of the first graph, in the unit of ``neighbors_``.
     unit_ : float
-        The unit of squared distance.
+        The unit of squared distance, in that of ``neighbors_``.
     neighbors_ : Neighbors
-        Stored candidates of every point; learned ones in the learned distance.
+        Stored candidates of every point, in the unit of the data; where a graph was learned, in
+        the learned distance.
     collective_ : Learned
         With ``adapt="collective"``: the rounds that were made, and how far queries reached.
     affinity_ : sparse array, shape (n_points, n_points)
@@ -180,37 +183,29 @@ class RAN(Ranker):
         self._check_parameters()
         if hasattr(self, "collective_"):  # of an earlier fit
             del self.collective_
-        engine = self.engine_
+        engine, self._list_unit = self.engine_, 1.0
         if is_distant(engine):
             if self._learned:
                 raise InputError(
                     "adapt='collective' learns from the lists of all points, but they are in a "
-                    "database; copy the index into a folder for it, or use adapt='query'."
+                    "database; copy the index into a folder for it, or use adapt='query'.",
+                    "adapt",
                 )
             k = distant_neighbors(engine, self.n_neighbors, self.max_iter, self.solver)
             self.n_neighbors_, self._n_asked, self._list_width = k, k, k + 1
             self._local = DistantGraph(engine, k, self.smoothness, self.tol)
             return
-        kept = engine.learned if self._learned and isinstance(engine, LivingEngine) else None
-        least = CANDIDATES if self._learned and kept is None else 0
-        lists, self.n_neighbors_ = candidate_lists(engine, self.n_neighbors, 2, least)
-        self.neighbors_, self._n_asked = lists, self.n_neighbors_
+        learns = self._learned and kept_by(engine) is None
+        lists, k = candidate_lists(engine, self.n_neighbors, 2, CANDIDATES if learns else 0)
+        self.neighbors_, self.n_neighbors_, self._n_asked = lists, k, k
         if self._learned:
-            self._learn(kept)
+            learned = graph_for_all(engine, k, self.smoothness, lists if learns else None)
+            self.collective_, self.n_neighbors_ = learned, learned.n_neighbors
+            self.neighbors_, _ = learned.current(engine)
+            self._list_unit = learned.unit
         self._list_width = self.neighbors_.width
         self._first = ClosedForm.of(self.neighbors_, self.n_neighbors_, self.engine_.n_alive)
         self._prepare()
-
-    def _learn(self, kept: Learned | None) -> None:
-        """Take over the graph that the engine keeps for all queries, or learn it."""
-        if kept is None or not kept.fits(self.n_neighbors_, self.engine_.n_alive):
-            candidates = self.neighbors_ if kept is None else None
-            kept = learning_of(
-                self.engine_, self.n_neighbors_, self.smoothness, candidates=candidates
-            ).run()
-        self.collective_ = kept
-        self.n_neighbors_ = kept.n_neighbors
-        self.neighbors_, _ = kept.current(self.engine_)
 
     def follow(self, rows: IntArray, width: int) -> bool:
         """Take up changes of the engine; possible for one alternation that is solved locally."""
@@ -219,7 +214,7 @@ class RAN(Ranker):
             return False  # there were or are too few points for so many neighbours
         if isinstance(self._local, DistantGraph):
             return True
-        if self._learned and not self.collective_.fits(self._n_asked, self.engine_.n_alive):
+        if self._learned and not can_stay(self.collective_, self.engine_, self._n_asked):
             return False
         if self._local is None or self.max_iter > 1 or self._solver != "local":
             return False
@@ -350,7 +345,7 @@ class RAN(Ranker):
             unfinished += ranking.trace is not None and ranking.trace.stopped == "max_iter"
             unsolved += not ranking.solution.converged
             yield counted
-        self._warn_of_early_ends(len(queries), unfinished, unsolved)
+        warn_of_early_ends(len(queries), unfinished, unsolved, self.max_iter, self.tol)
 
     def _score(
         self, queries: Sequence[Query], traced: bool
@@ -362,41 +357,11 @@ class RAN(Ranker):
                 unfinished += trace.stopped == "max_iter"
             unsolved += not solution.converged
             yield solution, trace
-        self._warn_of_early_ends(len(queries), unfinished, unsolved)
+        warn_of_early_ends(len(queries), unfinished, unsolved, self.max_iter, self.tol)
 
     def _search_unseen(self, queries: Sequence[Query]) -> list[Neighbors]:
-        """Search the unseen vectors of all queries at once."""
-        if not any(len(query.vectors) for query in queries):
-            shape = (0, self._list_width)
-            nobody = Neighbors(np.empty(shape, dtype=np.intp), np.empty(shape))
-            return [nobody] * len(queries)
-        vectors = np.concatenate([query.vectors for query in queries])
-        found = self.engine_.search(vectors, self._list_width)
-        if self._learned:
-            found = Neighbors(found.indices, found.sq_distances / self.collective_.unit)
-        ends = np.cumsum([len(query.vectors) for query in queries])
-        return [
-            found.take(np.arange(end - len(query.vectors), end))
-            for query, end in zip(queries, ends, strict=True)
-        ]
+        return search_unseen(self.engine_, queries, self._list_width, self._list_unit)
 
     @property
     def _round_trips(self) -> int:
         return self.engine_.round_trips if is_distant(self.engine_) else 0
-
-    def _warn_of_early_ends(self, n_queries: int, unfinished: int, unsolved: int) -> None:
-        if unfinished:
-            warnings.warn(
-                f"{unfinished} of {n_queries} queries ended at max_iter={self.max_iter} before "
-                f"their scores and objective settled to tol={self.tol}; raise max_iter or tol.",
-                ConvergenceWarning,
-                stacklevel=5,
-            )
-        if unsolved:
-            warnings.warn(
-                f"for {unsolved} of {n_queries} queries the linear solver ended before it "
-                "reached its tolerance; ranking.solution.bound says how far scores can be off. "
-                "A smaller smoothness is easier to solve.",
-                ConvergenceWarning,
-                stacklevel=5,
-            )

@@ -112,6 +112,27 @@ def test_where_it_is_declined_answers_are_those_of_ran(options, solver, n_points
     assert ranker.unit_ == plain.unit_
 
 
+@pytest.mark.parametrize("gamma", ["own", "shared"])
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_where_it_is_declined_any_point_may_become_a_neighbour(gamma, solver):
+    engine = LivingEngine.build(datasets.load("digits").X[:300], "euclidean", CANDIDATES)
+    engine.learned = learning_of(engine, 5, 30.0).run()
+    assert engine.learned.n_rounds == 0
+    options = {"gamma": gamma, "solver": solver, "max_iter": 2, "guard": False}
+    plain, ranker = (RAN(5, 1.0, adapt=a, **options).fit(engine) for a in ("query", "collective"))
+    assert ranker.collective_ is engine.learned
+    # Two examples of the same score are drawn together, though neither is in the other's list.
+    near = engine.rows(np.arange(300), ranker.neighbors_.width + 1).indices[3]
+    query = Query([3, near[-1]])
+    expected, found = rank_quietly(plain, query), rank_quietly(ranker, query)
+    np.testing.assert_array_equal(found.ids, expected.ids)
+    np.testing.assert_array_equal(found.scores, expected.scores)
+    ranker.set_params(candidates="local").fit(engine)
+    assert (
+        np.abs(all_scores(rank_quietly(ranker, query), 300) - all_scores(found, 300)).max() > 0.01
+    )
+
+
 @pytest.mark.parametrize("n_points", range(2, 11))
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_a_handful_of_points(n_points, solver):
@@ -215,6 +236,20 @@ def test_a_ranker_follows_changes_as_one_fitted_anew():
             bound = found.solution.bound + expected.solution.bound
             gaps = all_scores(found, engine.n_points) - all_scores(expected, engine.n_points)
             assert np.abs(gaps).max() <= bound + 1e-12
+
+
+def test_a_ranker_does_not_follow_where_one_fitted_anew_has_another_graph():
+    X = datasets.load("moons").X
+    engine = LivingEngine.build(X, "euclidean", CANDIDATES)
+    engine.learned = learning_of(engine, 5, 30.0).run()
+    assert engine.learned.n_neighbors == 10
+    engine.remove(np.arange(9, len(X)))
+    options = {"adapt": "collective", "solver": "local"}
+    ranker = RAN(5, **options).fit(engine)
+    assert ranker.collective_ is not engine.learned  # too few points for ten neighbours
+    rows = engine.add(X[9:60]).rows
+    assert RAN(5, **options).fit(engine).collective_ is engine.learned
+    assert not ranker.follow(rows, engine.width)
 
 
 def test_threads_answer_alike():

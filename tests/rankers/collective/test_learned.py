@@ -187,8 +187,6 @@ def test_rows_that_are_not_named_have_not_changed(seed, n_removed, n_added):
 def test_a_plain_row_is_named_even_where_its_neighbours_are_the_same():
     """Its distances may be others."""
     before = Neighbors(np.array([[1, 2], [0, 2], [0, 1]]), np.full((3, 2), 1.0))
-    after = Neighbors(
-        np.array([[1, 2], [0, 2], [1, 0], [0, 1]]),
-        np.repeat([[1.0], [2.0], [1.0], [1.0]], 2, axis=1),
-    )
+    distances = np.array([[1.0, 1.0], [2.0, 2.0], [1.0, 1.0], [1.0, 1.0]])
+    after = Neighbors(np.array([[1, 2], [0, 2], [1, 0], [0, 1]]), distances)
     np.testing.assert_array_equal(changed_rows(before, after, np.array([1])), [1, 2, 3])

@@ -301,6 +301,33 @@ def test_learning_goes_on_from_every_stage(name):
         np.testing.assert_array_equal(found.lists.sq_distances, expected.lists.sq_distances)
 
 
+def test_an_attempt_with_the_neighbours_of_another_begins_from_nothing():
+    X, stages = data("rings"), []
+    attempts = (Attempt(1, 2, 9.0), Attempt(1, 2, 0.0))
+    learning = fine(X, 5, attempts=attempts, keep=stages.append)
+    found, alone = learning.run(), fine(X, 5, attempts=attempts[1:]).run()
+    assert [(made.number, made.kept) for made in found.rounds] == [(1, False), (1, True), (2, True)]
+    assert found.rounds[1:] == alone.rounds
+    np.testing.assert_array_equal(found.lists.sq_distances, alone.lists.sq_distances)
+    assert [stage.attempt for stage in stages] == [1, 1]
+    for stage in stages:
+        again = replace(learning, keep=None).run(stage)
+        assert again.rounds == found.rounds
+        np.testing.assert_array_equal(again.lists.sq_distances, found.lists.sq_distances)
+
+
+def test_profiles_of_no_weight_leave_lists_as_they_are():
+    engine = LivingEngine.build(sheet(90), "euclidean", CANDIDATES)
+    engine.remove([3, 50])
+    learning = replace(learning_of(engine, 4, 30.0), weight=0.0, attempts=ALWAYS)
+    found, plain = learning.run(), learning.candidates
+    width = found.lists.width
+    np.testing.assert_array_equal(found.lists.indices, plain.indices[:, :width])
+    np.testing.assert_array_equal(
+        found.lists.sq_distances, plain.sq_distances[:, :width] / found.unit
+    )
+
+
 def test_ctrl_c_between_rounds_leaves_a_stage_to_go_on_from():
     stages = []
 

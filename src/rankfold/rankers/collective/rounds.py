@@ -27,7 +27,6 @@ PROFILE_SMOOTHNESS = 1.0
 PROFILE_TOL = 3e-4
 """Largest residual that is left where profiles are solved."""
 
-
 CANDIDATES = 2 * (DIFFUSE_NEIGHBORS + 1)
 """Length of the lists that learned neighbours are chosen from."""
 
@@ -137,7 +136,7 @@ class Learning:
         self, attempt: Attempt, n_neighbors: int, basis: _Basis, expected: float, stage: Stage
     ) -> tuple[Neighbors | None, Stage]:
         """Make the rounds of one attempt; return the lists to keep, if any are good enough."""
-        number = sum(made.n_neighbors == n_neighbors for made in stage.rounds)
+        number = sum(made.kept for made in stage.rounds)  # earlier attempts have kept none
         kept, graph = None, basis.graph
         if number:
             kept = self._relisted(basis.unit, stage.lifted / number)
@@ -170,9 +169,10 @@ class Learning:
 
     def _relisted(self, unit: float, lifted: FloatArray) -> Neighbors:
         """Sort the candidates by learned distance: what the S-step reads."""
-        distances = self.candidates.sq_distances / unit + self.weight * lifted
-        absent = self.candidates.indices == NOBODY
-        distances = np.where(absent, np.inf, distances).astype(self.candidates.sq_distances.dtype)
+        plain = self.candidates.sq_distances
+        absent = self.candidates.indices == NOBODY  # infinitely far already
+        lifted = np.where(absent, 0.0, lifted)
+        distances = (plain / unit + self.weight * lifted).astype(plain.dtype)
         order = np.lexsort((self.candidates.indices, distances), axis=-1)
         return Neighbors(
             np.take_along_axis(self.candidates.indices, order, 1),

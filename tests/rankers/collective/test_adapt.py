@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import reference
 from distant_engine import FarEngine
-from learning_cases import curve
+from learning_cases import STRANDS, curve
 from ran_cases import QUERIES, READINGS, rank_quietly
 from sklearn.base import clone
 
@@ -239,7 +239,7 @@ def test_a_ranker_follows_changes_as_one_fitted_anew():
 
 
 def test_a_ranker_does_not_follow_where_one_fitted_anew_has_another_graph():
-    X = datasets.load("moons").X
+    X = STRANDS
     engine = LivingEngine.build(X, "euclidean", CANDIDATES)
     engine.learned = learning_of(engine, 5, 30.0).run()
     assert engine.learned.n_neighbors == 10

@@ -69,7 +69,7 @@ class Collective:
         return self.d + self.weight * total / n_rounds
 
     def run(self, attempts=ATTEMPTS):
-        """Neighbours, learned distances, None if declined, and rounds (k, number, reach, kept)."""
+        """Neighbours, learned distances or None, rounds (k, number, reach, share, kept)."""
         everyone, rounds = range(len(self.d)), []
         expected = median_reach(self.plain, self.smoothness, everyone)
         for factor, most_rounds, least_reach, most_share in attempts:
@@ -85,7 +85,7 @@ class Collective:
                 reached = median_reach(S, self.smoothness, everyone)
                 relative = reached / expected
                 good = relative >= least_reach and reached <= most_share * as_many
-                rounds.append((k, number, relative, good))
+                rounds.append((k, number, relative, reached / as_many, good))
                 if not good:
                     break
                 kept = learned

@@ -56,8 +56,9 @@ def test_why_nothing_was_kept(call, tmp_path):
     Index.build(datasets.load("digits").X[:400], path=tmp_path / "digits").close()
     Index.build(np.eye(4), path=tmp_path / "few").close()
     assert call("index", "learn", "digits").stdout == (
-        "digits: kept the plain graph: a learned one would part or join too much; relative to the "
-        "plain one queries would reach 0.70 with 5 neighbours and 0.86 with 10 neighbours\n"
+        "digits: kept the plain graph: with 5 neighbours queries would reach 0.70 times as many "
+        "points; with 10 neighbours queries would reach 0.86 times as many points, "
+        "0.43 times those of a plain graph with 10\n"
     )
     assert call("index", "learn", "few").stdout == (
         "few: kept the plain graph: there are too few points to choose neighbours from\n"

@@ -52,7 +52,7 @@ def test_what_is_not_worth_keeping_is_not_kept(X):
         assert (learned.n_rounds, learned.reach) == (0, 1.0)
         assert [made.kept for made in learned.rounds] == [False, False]
         facts = index.info()["learned"]
-        assert (facts["rounds"], facts["not_learned"]) == (0, 400)
+        assert (facts["rounds"], facts["not_learned"]) == (0, 0)
         same(index.query(3, top=300), plain)
         found = index.query(3, top=300, adapt="collective")
         np.testing.assert_allclose(found.scores, plain.scores, rtol=1e-9)

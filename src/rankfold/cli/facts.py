@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from rankfold.cli.tables import counted
 
 if TYPE_CHECKING:
-    from rankfold.neighbors import Learned
+    from rankfold.neighbors import Learned, Round
 
 
 def map_of(known: dict[str, Any]) -> str:
@@ -26,16 +26,20 @@ def outcome_of(learned: Learned) -> str:
     if not learned.rounds:
         return "kept the plain graph: there are too few points to choose neighbours from"
     if not learned.n_rounds:
-        tried = [f"{made.reach:.2f} with {made.n_neighbors} neighbours" for made in learned.rounds]
-        return (
-            "kept the plain graph: a learned one would part or join too much; relative to the "
-            f"plain one queries would reach {' and '.join(tried)}"
-        )
+        return f"kept the plain graph: {'; '.join(map(_refusal, learned.rounds))}"
     rounds, reach = counted(learned.n_rounds, "round"), f"{learned.reach:.2f}"
     return (
         f"learned a graph of {learned.n_neighbors} neighbours in {rounds}; queries reach {reach} "
         "times as many points as on the plain one"
     )
+
+
+def _refusal(made: Round) -> str:
+    k = made.n_neighbors
+    reached = f"with {k} neighbours queries would reach {made.reach:.2f} times as many points"
+    if made.share == made.reach:  # as many neighbours as in the plain graph
+        return reached
+    return f"{reached}, {made.share:.2f} times those of a plain graph with {k}"
 
 
 def summary(known: dict[str, Any]) -> str:

@@ -227,7 +227,7 @@ class Keeper:
             return None
         if self._not_learned is None or self._not_learned[0] != self.version:
             known = int(learned.known(engine.alive).sum())
-            self._not_learned = self.version, engine.n_alive - known
+            self._not_learned = self.version, engine.n_alive - known if learned.n_rounds else 0
         return {
             "n_neighbors": learned.n_neighbors,
             "rounds": learned.n_rounds,

@@ -116,8 +116,8 @@ def adapted(
     if parameters["adapt"] == "collective" and wanted not in known:
         raise InputError(
             "adapt is 'collective', but the index has not learned a graph for "
-            f"n_neighbors={wanted!r}; call learn() of the index, which learns one of as many as it "
-            "was built with, or leave adapt out.",
+            f"n_neighbors={wanted!r}; learn() of the index, or `rankfold index learn`, learns one "
+            "of as many as it was built with; or leave adapt out.",
             "adapt",
         )
     return parameters

@@ -24,12 +24,15 @@ class Round:
         How many rounds the same attempt had made, this one counted.
     reach : float
         The effective number of points that a query reaches, relative to the plain graph.
+    share : float
+        The same, relative to a plain graph of as many neighbours.
     kept : bool
     """
 
     n_neighbors: int
     number: int
     reach: float
+    share: float
     kept: bool
 
 

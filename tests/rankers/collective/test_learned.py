@@ -139,7 +139,7 @@ def test_nothing_learned_is_nothing_restored():
 def test_where_nothing_was_kept_all_lists_are_plain():
     engine = LivingEngine.build(sheet(30), "euclidean", 20)
     nobody = engine.rows(np.empty(0, dtype=int), 20)
-    engine.learned = Learned(nobody, 4, 4, 1.0, (Round(4, 1, 0.1, False),))
+    engine.learned = Learned(nobody, 4, 4, 1.0, (Round(4, 1, 0.1, 0.1, False),))
     engine.remove([3, 5])
     engine.add(sheet(2, 1))
     assert engine.learned.n_rounds == 0

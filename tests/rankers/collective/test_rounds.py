@@ -64,10 +64,12 @@ def one_round(learning, method, k, lists=None):
 def assert_same_learning(found, expected, X):
     n_neighbors, learned, rounds = expected
     assert [(r.n_neighbors, r.number, r.kept) for r in found.rounds] == [
-        (k, number, kept) for k, number, _, kept in rounds
+        (k, number, kept) for k, number, _, _, kept in rounds
     ]
     np.testing.assert_allclose(
-        [r.reach for r in found.rounds], [reach for _, _, reach, _ in rounds], atol=SINGLE
+        [(r.reach, r.share) for r in found.rounds],
+        np.array([(reach, share) for _, _, reach, share, _ in rounds]).reshape(-1, 2),
+        atol=SINGLE,
     )
     assert found.n_neighbors == n_neighbors
     if learned is None:

@@ -141,6 +141,9 @@ class Learning:
         if number:
             kept = self._relisted(basis.unit, stage.lifted / number)
             graph = self._graph(kept, n_neighbors)
+        as_many = expected
+        if n_neighbors > self.n_neighbors:
+            as_many = self._reach(self._graph(self.candidates, n_neighbors))
         while number < attempt.most_rounds:
             number += 1
             label = f"round {number} of {attempt.most_rounds}, {n_neighbors} neighbours"
@@ -148,12 +151,9 @@ class Learning:
             lists = self._relisted(basis.unit, lifted / number)
             graph = self._graph(lists, n_neighbors)
             reached = self._reach(graph)
-            reach = reached / expected
-            good = reach >= attempt.least_reach
-            if good and attempt.most_share < np.inf:
-                as_many = self._reach(self._graph(self.candidates, n_neighbors))
-                good = reached <= attempt.most_share * as_many
-            made = Round(n_neighbors, number, reach, good)
+            reach, share = reached / expected, reached / as_many
+            good = reach >= attempt.least_reach and share <= attempt.most_share
+            made = Round(n_neighbors, number, reach, share, good)
             stage = Stage(stage.attempt, lifted, (*stage.rounds, made))
             if not good:
                 break

@@ -9,52 +9,23 @@ chosen on these sets, on the others and on moons and rings, so that none of them
 choice. Fresh samples of the same data, and the patterns drawn after all had been settled, were
 not looked at before.
 
-Needs the folder RANKFOLD_DATA. Takes half an hour and more; ``--brief`` makes the first tables.
+Needs the folder RANKFOLD_DATA. ``--brief`` takes 2,000 points of mnist in place of 10,000.
 """
 
 import warnings
 
 import numpy as np
-from kit.ablations import Bench, other_graphs, with_guard, without_guard
-from kit.all_queries import Judge, percent
+from kit.all_queries import Judge, of_library, percent
 from kit.collective_sets import drawn, drawn_later, fresh, others, seven
 from kit.learned_graphs import SMOOTHNESS
 from kit.pictures import GREEN, GREY, INK, RIGHT, WRONG, plot
 from kit.report import Goal, options, publish, table, versions
-from kit.telling import Case, correlations
 from sklearn.exceptions import ConvergenceWarning
 
-from rankfold import RAN, metrics
+from rankfold import RAN
 from rankfold.graph import symmetrize
 
-LARGE, SMALL, CHECKED, SAMPLE, ALTERNATIONS = 10_000, 2_000, 600, 60, 3
-
-ABOUT_BRIEF = [
-    "",
-    f"This is a brief run: goals are judged with {SMALL:,} points of mnist in place of {LARGE:,},",
-    "and ablations, criteria and alternations on top are left out.",
-]
-
-ABOUT_DETAILS = [
-    "",
-    f"From the ablations on, mnist is {SMALL:,} of it. Criteria are relative to the plain graph:",
-    "hubness (skewness of the number of edges) by the difference, all others by the ratio.",
-    "Objective is that of [One graph for every query](../collective.md), reciprocity the largest",
-    "share of pairs in each other's best m beyond chance, stability the overlap of the best 20 on",
-    "two random 80 % of the points. A criterion decides rightly where its best threshold says",
-    "learn and there is a gain, or says no and there is none; it was fitted to these very rows.",
-    f"Alternations on top are those of {SAMPLE} queries a set, with the guard.",
-]
-
-
-def of_library(ranker, dataset, queries):
-    """Return the precision of some queries, as the library answers them."""
-    sizes = np.bincount(dataset.labels)[dataset.labels] - 1
-    rankings = ranker.rank_many(queries.tolist(), top=int(sizes.max()))
-    return np.array([
-        metrics.precision(dataset.labels[ranking.ids] == dataset.labels[query], sizes[query])
-        for query, ranking in zip(queries, rankings, strict=True) if sizes[query]
-    ])  # fmt: skip
+LARGE, SMALL, CHECKED = 10_000, 2_000, 600
 
 
 def compare(dataset):
@@ -109,28 +80,6 @@ def shown(key, value):
     return f"{value:+.2f}" if key == "gain" else f"{value:.{1 if 'harm' in key else 2}f}"
 
 
-def adapt_further(dataset):
-    """Return a row: alternations for each query on top of the learned graph, on some queries."""
-    n_points = len(dataset.labels)
-    sample = np.random.default_rng(0).permutation(n_points)[:SAMPLE]
-    found = {
-        (adapt, most): percent(of_library(
-            RAN(adapt=adapt, max_iter=most, metric=dataset.metric).fit(dataset.X), dataset, sample
-        ))
-        for adapt in ("query", "collective") for most in (1, ALTERNATIONS)
-    }  # fmt: skip
-    more = found["collective", ALTERNATIONS] - found["collective", 1]
-    names = {"query": "plain graph", "collective": "learned graph"}
-    return {
-        "set": dataset.name,
-        **{
-            f"{names[adapt]}, {most} alternation{'s' * (most > 1)}": f"{value:.2f}"
-            for (adapt, most), value in found.items()
-        },
-        "gain on the learned graph": f"{more:+.2f}",
-    }
-
-
 def judged(rows):
     gains = [row["gain"] for row in rows]
     worst = min(rows, key=lambda row: row["gain"])
@@ -183,23 +132,9 @@ def picture(chosen_on, new):
     return figure
 
 
-def details(small):
-    """Return the tables of ablations, criteria and alternations on top, for smaller sets."""
-    benches = list(map(Bench, small))
-    found = table(row for dataset in [*small, *others()] for row in Case(dataset).rows())
-    return {
-        "Ablations without the guard": table(without_guard(benches)),
-        "Ablations with the guard": table(with_guard(benches)),
-        "Other graphs and smoothness, with the guard": table(other_graphs(benches)),
-        "Criteria": table(correlations(found)),
-        "Criteria, all rows": found,
-        "Alternations for each query on top": table(map(adapt_further, small)),
-    }
-
-
 def main():
     parser = options(__doc__)
-    parser.add_argument("--brief", action="store_true", help="only the first table, mnist 2,000")
+    parser.add_argument("--brief", action="store_true", help="with mnist 2,000")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore", ConvergenceWarning)
     rows = table(map(compare, seven(SMALL if arguments.brief else LARGE)))
@@ -213,12 +148,7 @@ def main():
         "Patterns that settings were chosen on": with_means(patterns),
         "Patterns drawn later": with_means(later),
     }
-    about = ABOUT_BRIEF
-    if not arguments.brief:
-        small = list(seven(SMALL))
-        tables |= details(small)
-        about = ABOUT_DETAILS
-    intro = [*__doc__.split("\n\n")[1].splitlines(), *about, "", versions("rankfold")]
+    intro = [*__doc__.split("\n\n")[1].splitlines(), "", versions("rankfold")]
     alt = "Precision of plain distance, one alternation and the learned graph, for every set."
     publish("collective", "one graph for every query", intro, tables, judged(rows),
             picture(rows + more, new + later), alt, arguments.docs)  # fmt: skip

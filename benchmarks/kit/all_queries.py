@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rankfold import ExactEngine
+from rankfold import ExactEngine, metrics
 from rankfold.graph import system_matrix
 
 NOTHING = 1e-12
@@ -57,3 +57,13 @@ class Judge:
 
 def percent(precisions):
     return float(100 * precisions.mean())
+
+
+def of_library(ranker, dataset, queries):
+    """Return the precision of some queries, as the library answers them."""
+    sizes = np.bincount(dataset.labels)[dataset.labels] - 1
+    rankings = ranker.rank_many(queries.tolist(), top=int(sizes.max()))
+    return np.array([
+        metrics.precision(dataset.labels[ranking.ids] == dataset.labels[query], sizes[query])
+        for query, ranking in zip(queries, rankings, strict=True) if sizes[query]
+    ])  # fmt: skip

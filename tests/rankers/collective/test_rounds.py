@@ -67,8 +67,8 @@ def assert_same_learning(found, expected, X):
         (k, number, kept) for k, number, _, _, kept in rounds
     ]
     np.testing.assert_allclose(
-        [(r.reach, r.share) for r in found.rounds],
-        np.array([(reach, share) for _, _, reach, share, _ in rounds]).reshape(-1, 2),
+        np.array([(r.reach, r.share) for r in found.rounds]),
+        np.array([(reach, share) for _, _, reach, share, _ in rounds]),
         atol=SINGLE,
     )
     assert found.n_neighbors == n_neighbors

@@ -16,7 +16,7 @@ SAMPLE, LOCAL_SAMPLE = 300, 100
 """Points that are asked as queries, and how many where each is solved on its own."""
 
 TOL = 1e-3
-"""Largest error of a score there: it changes the number of points reached on MNIST by 0.4 %."""
+"""Largest error of a score there."""
 
 
 def sample_of(live: IntArray, seed: int = 0) -> IntArray:

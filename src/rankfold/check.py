@@ -365,7 +365,10 @@ def check_query(
     alive: BoolArray | None = None,
     partial: bool = False,
 ) -> Query:
-    """Turn whatever was asked into a Query of checked arrays; `check_vectors` says what partial is."""
+    """Turn whatever was asked into a Query of checked arrays.
+
+    `check_vectors` says what ``partial`` is.
+    """
     if isinstance(query, Integral) and not isinstance(query, bool):
         row = int(query)
         if 0 <= row < n_points and (

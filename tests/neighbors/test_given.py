@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pynndescent import PyNNDescentTransformer
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
 from sklearn.neighbors import KNeighborsTransformer, kneighbors_graph, radius_neighbors_graph
@@ -140,13 +139,6 @@ def test_lists_of_which_some_are_short_are_told_of(digits):
     with pytest.warns(UserWarning, match=r"1 of 50 lists .* shorter, that of point 4 with 1"):
         ranker = RAN(7, metric="precomputed").fit(graph.tocsr())
     assert ranker.affinity_[[4]].indices.tolist() == [5]
-
-
-def test_pynndescent_graphs_are_taken(digits):
-    finder = PyNNDescentTransformer(n_neighbors=30, random_state=0).fit(digits[:N])
-    ranking = RAN(10, metric="precomputed").fit(finder.transform(digits[:N])).rank(0, top=10)
-    plain = RAN(10).fit(digits[:N]).rank(0, top=10)
-    assert len(set(ranking.ids) & set(plain.ids)) >= 9
 
 
 @pytest.mark.parametrize(

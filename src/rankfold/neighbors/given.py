@@ -106,7 +106,9 @@ class GivenEngine:
 
     def _check(self, vectors: Any) -> FloatArray:
         rows = check_vectors(vectors, self.n_features, partial=True)
-        check_distances(np.where(np.isinf(rows), 0.0, rows), "vectors", self.metric == "precomputed")
+        check_distances(
+            np.where(np.isinf(rows), 0.0, rows), "vectors", self.metric == "precomputed"
+        )
         return self._squared(rows)
 
     def _squared(self, distances: FloatArray) -> FloatArray:

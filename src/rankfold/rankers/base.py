@@ -9,6 +9,7 @@ from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -68,7 +69,7 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
         if not (is_distant(X) or isinstance(X, Engine)):
             form = "csr" if self._precomputed else False
             X = validate_data(self, X, dtype=[np.float64, np.float32], accept_sparse=form)
-            return choose_engine(X, self.metric)
+            return GivenEngine(X, self.metric) if issparse(X) else choose_engine(X, self.metric)
         if X.metric != self.metric:
             raise InputError(
                 f"the engine measures metric={X.metric!r}, but the ranker has "

@@ -25,8 +25,9 @@ def candidate_lists(
     """Return neighbour lists of the database and the number of neighbours to use.
 
     The lists are about twice as long as that number, so that "auto" can measure the dimension
-    and graphs that change find candidates; ``least_width`` asks for more. At least ``n_left_out`` points are not neighbours
-    of a point: the point itself, and one more where the graph needs it for the scale.
+    and graphs that change find candidates; ``least_width`` asks for more. At least ``n_left_out``
+    points are not neighbours of a point: the point itself, and one more where the graph needs it
+    for the scale.
 
     Given lists are as long as they are. "auto" keeps to what half of them have; another number
     must be reached by some, and where others are shorter, which is said, points use what they have.

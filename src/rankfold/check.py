@@ -281,17 +281,39 @@ def check_ids(
     return array
 
 
-def check_vectors(vectors: Any, n_features: int) -> FloatArray:
-    """Require finite vectors of the width that was fitted; one may come as a flat row."""
+def check_vectors(vectors: Any, n_features: int, partial: bool = False) -> FloatArray:
+    """Require finite vectors of the width that was fitted; one may come as a flat row.
+
+    Where ``partial``, they are rows of distances, of which some are unknown: inf, or not stored in
+    rows that are sparse.
+    """
     if vectors is None:
         return np.empty((0, n_features))
+    if partial and hasattr(vectors, "tocoo"):
+        vectors = _with_unknown(vectors)
     try:
         array = np.asarray(vectors)
     except ValueError:
         raise InputError("vectors must be numbers in rows of equal length.") from None
     if array.ndim > 0 and array.size == 0:
         return np.empty((0, n_features))
-    return check_matrix(array[None, :] if array.ndim == 1 else array, "vectors", n_features)
+    rows = array[None, :] if array.ndim == 1 else array
+    if not partial:
+        return check_matrix(rows, "vectors", n_features)
+    unknown = rows == np.inf
+    known = check_matrix(np.where(unknown, 0, rows), "vectors", n_features)
+    return np.where(unknown, np.inf, known)
+
+
+def _with_unknown(rows: Any) -> FloatArray:
+    """Return sparse rows of distances as dense ones, with inf where nothing is stored."""
+    stored = rows.tocoo(copy=True)
+    stored.sum_duplicates()
+    if np.isinf(stored.data).any():
+        raise InputError("vectors holds infinite distances; leave out those that are unknown.")
+    dense = np.full(stored.shape, np.inf)
+    dense[stored.coords] = stored.data
+    return dense
 
 
 def check_weights(weights: Any, n_examples: int) -> FloatArray:
@@ -337,9 +359,16 @@ def check_list(queries: Any) -> Iterable[Any]:
 
 
 def check_query(
-    query: object, n_points: int, n_features: int, alive: BoolArray | None = None
+    query: object,
+    n_points: int,
+    n_features: int,
+    alive: BoolArray | None = None,
+    partial: bool = False,
 ) -> Query:
-    """Turn whatever was asked into a Query of checked arrays."""
+    """Turn whatever was asked into a Query of checked arrays.
+
+    `check_vectors` says what ``partial`` is.
+    """
     if isinstance(query, Integral) and not isinstance(query, bool):
         row = int(query)
         if 0 <= row < n_points and (
@@ -353,7 +382,7 @@ def check_query(
             "an unseen vector is Query(vectors=...)."
         )
     ids = check_ids(query.ids, n_points, alive)
-    vectors = check_vectors(query.vectors, n_features)
+    vectors = check_vectors(query.vectors, n_features, partial)
     if not len(ids) + len(vectors):
         raise InputError("the query is empty: give ids of points, vectors, or both.")
     return Query(ids, vectors, check_weights(query.weights, len(ids) + len(vectors)))

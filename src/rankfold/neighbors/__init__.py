@@ -15,6 +15,7 @@ from rankfold.neighbors.contract import (
 )
 from rankfold.neighbors.dimension import choose_n_neighbors, intrinsic_dimension
 from rankfold.neighbors.exact import METRICS, ExactEngine
+from rankfold.neighbors.given import GivenEngine
 from rankfold.neighbors.learned import Learned, Round, changed_rows
 from rankfold.neighbors.living import LivingEngine
 from rankfold.neighbors.measure import mean_sq_distances, plain_sq_distances, positive_shares
@@ -30,6 +31,7 @@ __all__ = [
     "Engine",
     "ExactEngine",
     "FaissEngine",
+    "GivenEngine",
     "Learned",
     "Listing",
     "LivingEngine",

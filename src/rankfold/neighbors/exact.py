@@ -25,8 +25,9 @@ from rankfold.neighbors.measure import (
     plain_sq_distances,
     row_blocks,
     stack,
+    without_unknown,
 )
-from rankfold.types import NOBODY, FloatArray, IntArray, Neighbors, Query
+from rankfold.types import FloatArray, IntArray, Neighbors, Query
 
 METRICS = ("euclidean", "cosine", "precomputed", "precomputed_sq")
 
@@ -123,9 +124,7 @@ class ExactEngine:
         """Find the ``k`` points nearest to a checked query, its own points left out."""
         total = plain_sq_distances(self, query)
         total[query.ids] = np.inf
-        found = nearest_columns(total[None, :], k, None)
-        nobody = np.where(np.isinf(found.sq_distances), NOBODY, found.indices)
-        return Neighbors(nobody, found.sq_distances)
+        return without_unknown(nearest_columns(total[None, :], k, None))
 
     def sq_distances(self, ids: IntArray, vectors: FloatArray) -> Iterator[FloatArray]:
         """Measure everything: one row of squared distances per id, then one per vector."""

@@ -96,6 +96,12 @@ def nearest_columns(sq_distances: FloatArray, k: int, own: IntArray | None) -> N
     return Neighbors.merge([Neighbors(columns[chosen], values[chosen])], k, own)
 
 
+def without_unknown(lists: Neighbors) -> Neighbors:
+    """Return lists that end where known distances do."""
+    nobody = np.where(np.isinf(lists.sq_distances), NOBODY, lists.indices)
+    return Neighbors(nobody, lists.sq_distances)
+
+
 def measure_all(
     points: FloatArray,
     queries: FloatArray,

@@ -9,6 +9,7 @@ from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -21,7 +22,7 @@ from rankfold.check import (
     check_query,
     check_top,
 )
-from rankfold.neighbors import METRICS, Engine, choose_engine, is_distant, live_points
+from rankfold.neighbors import METRICS, Engine, GivenEngine, choose_engine, is_distant, live_points
 from rankfold.rankers.flow import Edges, Flow, Scored
 from rankfold.rankers.ordering import is_certain, order_points
 from rankfold.rankers.parallel import in_order
@@ -53,7 +54,8 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
         ----------
         X : array, shape (n_points, n_features) or (n_points, n_points), or Engine
             Vectors, or distances between all points for a precomputed metric. Not copied
-            where it can be helped: do not change it while the ranker is in use. Or an
+            where it can be helped: do not change it while the ranker is in use. A sparse
+            array of distances is a graph that was made elsewhere, see `GivenEngine`. Or an
             engine that holds the points already, such as `FaissEngine`.
         y : ignored
             Present for scikit-learn.
@@ -65,8 +67,9 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
 
     def _engine(self, X: Any) -> Engine:
         if not (is_distant(X) or isinstance(X, Engine)):
-            X = validate_data(self, X, dtype=[np.float64, np.float32])
-            return choose_engine(X, self.metric)
+            form = "csr" if self._precomputed else False
+            X = validate_data(self, X, dtype=[np.float64, np.float32], accept_sparse=form)
+            return GivenEngine(X, self.metric) if issparse(X) else choose_engine(X, self.metric)
         if X.metric != self.metric:
             raise InputError(
                 f"the engine measures metric={X.metric!r}, but the ranker has "
@@ -252,7 +255,8 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
     def _checked(self, query: Query | int) -> Query:
         engine = self.engine_
         alive = None if is_distant(engine) else engine.alive
-        return check_query(query, engine.n_points, engine.n_features, alive)
+        partial = isinstance(engine, GivenEngine)
+        return check_query(query, engine.n_points, engine.n_features, alive, partial)
 
     def _width(self, top: int) -> int:
         """Return how many scores a query needs at once."""
@@ -283,5 +287,9 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = str(self.metric).startswith("precomputed")
+        tags.input_tags.pairwise = tags.input_tags.sparse = self._precomputed
         return tags
+
+    @property
+    def _precomputed(self) -> bool:
+        return str(self.metric).startswith("precomputed")

@@ -7,8 +7,8 @@ from typing import Literal
 
 import numpy as np
 
-from rankfold.check import check_count
-from rankfold.neighbors import Engine, Listing, choose_n_neighbors, live_points
+from rankfold.check import InputError, check_count
+from rankfold.neighbors import Engine, GivenEngine, Listing, choose_n_neighbors, live_points
 from rankfold.neighbors.dimension import DIFFUSE_NEIGHBORS, DIMENSION_NEIGHBORS
 from rankfold.types import Neighbors
 
@@ -25,9 +25,12 @@ def candidate_lists(
     """Return neighbour lists of the database and the number of neighbours to use.
 
     The lists are about twice as long as that number, so that "auto" can measure the dimension
-    and graphs that change find candidates; ``least_width`` asks for more. At least
-    ``n_left_out`` points are not neighbours of a point: the point itself, and one more where the
-    graph needs it for the scale.
+    and graphs that change find candidates; ``least_width`` asks for more. At least ``n_left_out``
+    points are not neighbours of a point: the point itself, and one more where the graph needs it
+    for the scale.
+
+    Given lists are as long as they are. "auto" keeps to what half of them have; another number
+    must be reached by some, and where others are shorter, which is said, points use what they have.
     """
     automatic = isinstance(n_neighbors, str) and n_neighbors == "auto"
     asked = DIFFUSE_NEIGHBORS if automatic else check_count(n_neighbors, "n_neighbors")
@@ -38,7 +41,34 @@ def candidate_lists(
     if automatic:
         asked = min(choose_n_neighbors(lists), most)
     chosen = at_most(asked, most, n_points)
+    if isinstance(engine, GivenEngine):
+        chosen = _given_neighbors(engine, chosen, n_left_out - 1, automatic)
     return lists.head(max(stored_width(chosen, n_points), least_width)), chosen
+
+
+def _given_neighbors(engine: GivenEngine, asked: int, n_more: int, automatic: bool) -> int:
+    """Return a number of neighbours that given lists have, with ``n_more`` beyond for the scale."""
+    lengths = engine.lengths
+    if automatic:
+        return max(1, min(asked, int(np.median(lengths)) - n_more))
+    needed, longest, short = asked + n_more, int(lengths.max()), lengths < asked + n_more
+    beyond = f" ({n_more} more for the scale)" if n_more else ""
+    if longest < needed:
+        raise InputError(
+            f"n_neighbors={asked} needs lists of {needed} neighbours{beyond}, but the longest list "
+            f"of the graph has {longest}, the point itself not counted; give a graph with more "
+            f"neighbours, or n_neighbors={max(1, longest - n_more)} or less.",
+            "n_neighbors",
+        )
+    if short.any():
+        warnings.warn(
+            f"n_neighbors={asked} needs lists of {needed} neighbours{beyond}, but "
+            f"{np.count_nonzero(short)} of {len(lengths)} lists of the graph are shorter, that of "
+            f"point {int(np.argmin(lengths))} with {int(lengths.min())} the shortest; these points "
+            "use what they have.",
+            stacklevel=6,
+        )
+    return asked
 
 
 def at_most(n_neighbors: int, most: int, n_points: int) -> int:

@@ -66,5 +66,5 @@ def is_certain(engine: Engine, solution: Solution, query: Query, ids: IntArray) 
     inside = np.setdiff1d(ids, query.ids)
     if not outside.any() or not len(inside):
         return True
-    gap = solution.scores[inside].min() - solution.scores[outside].max()
-    return bool(gap > 2 * solution.bound)
+    best_outside = solution.scores[outside].max()
+    return bool(solution.scores[inside].min() > best_outside + 2 * solution.bound)

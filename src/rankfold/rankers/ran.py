@@ -56,7 +56,7 @@ class RAN(Ranker):
         How much alike the scores of neighbours should be, lambda in the paper.
     metric : {"euclidean", "cosine", "precomputed", "precomputed_sq"}
         For the last two, ``fit`` takes a matrix of distances between all points, which are
-        squared, or used as they are.
+        squared, or used as they are; a sparse one where only those to neighbours are known.
     gamma : {"own", "shared"}
         How the graph is learned again after the first alternation: with exactly k neighbours
         ("own"), or with the mean gamma for all points ("shared"), for which the

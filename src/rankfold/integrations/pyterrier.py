@@ -1,0 +1,72 @@
+"""Runs and qrels as the tables of PyTerrier, which are those of pandas."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rankfold.check import InputError, MissingExtraError
+from rankfold.evaluation.trec import Qrels, Run
+from rankfold.metrics import trec_order
+
+try:
+    import pandas as pd
+except ModuleNotFoundError:
+    raise MissingExtraError("pandas", "pyterrier") from None
+
+
+def run_to_frame(run: Mapping[str, Mapping[str, float]]) -> pd.DataFrame:
+    """Return a run as a table with a row for every result; ranks count from 0.
+
+    Examples
+    --------
+    >>> run_to_frame({"0": {"4": 0.5, "2": 0.9}})
+      qid docno  score  rank
+    0   0     2    0.9     0
+    1   0     4    0.5     1
+    """
+    rows = []
+    for query, results in run.items():
+        points, scores = list(results), list(results.values())
+        ordered = enumerate(trec_order(points, scores))
+        rows += [(query, points[place], float(scores[place]), rank) for rank, place in ordered]
+    return pd.DataFrame(rows, columns=["qid", "docno", "score", "rank"])
+
+
+def frame_to_run(frame: pd.DataFrame) -> Run:
+    """Return a table of results as a run; its order is that of the scores."""
+    return _grouped(frame, "score", float)
+
+
+def qrels_to_frame(qrels: Mapping[str, Mapping[str, int]]) -> pd.DataFrame:
+    """Return qrels as a table with a row for every judged point.
+
+    Examples
+    --------
+    >>> qrels_to_frame({"0": {"4": 1}})
+      qid docno  label
+    0   0     4      1
+    """
+    rows = [(query, *judged) for query, grades in qrels.items() for judged in grades.items()]
+    return pd.DataFrame(rows, columns=["qid", "docno", "label"])
+
+
+def frame_to_qrels(frame: pd.DataFrame) -> Qrels:
+    """Return a table of judged points as qrels."""
+    return _grouped(frame, "label", int)
+
+
+def _grouped(frame: pd.DataFrame, value: str, kind: Any) -> dict[str, dict[str, Any]]:
+    missing = {"qid", "docno", value} - set(frame.columns)
+    if missing:
+        raise InputError(
+            f"the table has the columns {', '.join(map(str, frame.columns))}, but must have qid, "
+            f"docno and {value}."
+        )
+    found: dict[str, dict[str, Any]] = {}
+    for query, point, number in zip(frame["qid"], frame["docno"], frame[value], strict=True):
+        results = found.setdefault(str(query), {})
+        if str(point) in results:
+            raise InputError(f"the table names {str(point)!r} twice under query {str(query)!r}.")
+        results[str(point)] = kind(number)
+    return found

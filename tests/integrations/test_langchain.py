@@ -1,0 +1,86 @@
+"""LangChain: a retriever over an index, and a re-ranker of documents."""
+
+import asyncio
+
+import numpy as np
+import pytest
+from integrations.embedded_digits import X, build_index, nearest, texts, vector
+from langchain_core.documents import Document
+from langchain_core.embeddings import Embeddings
+from langchain_core.runnables import RunnableLambda
+
+from rankfold import RAN, Euclidean, InputError
+from rankfold.integrations.langchain import IndexRetriever, RankCompressor
+
+ASKED = 500
+
+
+class Digits(Embeddings):
+    def embed_documents(self, texts):
+        return [vector(text) for text in texts]
+
+    def embed_query(self, text):
+        return vector(text)
+
+
+@pytest.fixture(scope="module")
+def index():
+    with build_index() as built:
+        yield built
+
+
+def test_the_retriever_gives_what_the_index_answers(index):
+    retriever = IndexRetriever(index=index, embeddings=Digits(), top=5)
+    found = retriever.invoke(f"digit {ASKED}")
+    results = index.query(vectors=X[ASKED], top=5)
+    assert [one.id for one in found] == list(results)
+    assert [one.page_content for one in found] == results.payload["text"]
+    assert [one.metadata["label"] for one in found] == results.payload["label"]
+    scores = [one.metadata["relevance_score"] for one in found]
+    np.testing.assert_array_equal(scores, results.scores)
+    assert asyncio.run(retriever.ainvoke(f"digit {ASKED}")) == found
+
+
+def test_the_retriever_passes_options_and_joins_a_chain(index):
+    options = {"where": "label = 3", "method": "euclidean"}
+    retriever = IndexRetriever(index=index, embeddings=Digits(), top=4, options=options)
+    chain = retriever | RunnableLambda(lambda found: [one.metadata["label"] for one in found])
+    assert chain.invoke(f"digit {ASKED}") == [3, 3, 3, 3]
+
+
+@pytest.mark.parametrize("column", ["nothing", "label"])
+def test_the_column_of_texts_is_checked(index, column):
+    with pytest.raises(ValueError, match=r"must name a column of texts .* 'label' \(integer\)"):
+        IndexRetriever(index=index, embeddings=Digits(), text=column)
+
+
+def documents(n=60):
+    return [Document(page_content=text, metadata={"a": 1}) for text in texts(nearest(ASKED, n))]
+
+
+def test_the_compressor_ranks_candidates_by_shape():
+    given = documents()
+    found = RankCompressor(embeddings=Digits(), top=8).compress_documents(given, f"digit {ASKED}")
+    near = nearest(ASKED, 60)
+    ranking = RAN(metric="cosine").fit(X[near]).rank(vectors=X[ASKED], top=8)
+    assert [one.page_content for one in found] == texts(near[ranking.ids])
+    scores = [one.metadata["relevance_score"] for one in found]
+    np.testing.assert_allclose(scores, ranking.scores)
+    assert all(one.metadata == {"a": 1} for one in given)  # they are not changed
+
+
+def test_the_compressor_takes_other_rankers_and_few_documents():
+    plain = RankCompressor(embeddings=Digits(), top=60, ranker=Euclidean(metric="cosine"))
+    given = documents()
+    found = plain.compress_documents(given[::-1], f"digit {ASKED}")
+    assert [one.page_content for one in found] == [one.page_content for one in given]
+    compressor = RankCompressor(embeddings=Digits())
+    for n in (0, 1, 2, 3):
+        assert len(compressor.compress_documents(given[:n], f"digit {ASKED}")) == n
+
+
+def test_what_is_no_ranker_is_refused():
+    with pytest.raises(ValueError, match="ranker"):
+        RankCompressor(embeddings=Digits(), ranker="ran")
+    with pytest.raises(InputError, match="top is 0"):
+        RankCompressor(embeddings=Digits(), top=0).compress_documents(documents(), "digit 1")

@@ -1,0 +1,87 @@
+"""LlamaIndex: a retriever over an index, and a postprocessor of nodes."""
+
+import numpy as np
+import pytest
+from integrations.embedded_digits import X, build_index, nearest, texts, vector
+from llama_index.core.base.embeddings.base import BaseEmbedding
+from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
+
+from rankfold import RAN, InputError
+from rankfold.integrations.llama_index import IndexRetriever, RankPostprocessor
+
+ASKED = 500
+
+
+class Digits(BaseEmbedding):
+    def _get_text_embedding(self, text):
+        return vector(text)
+
+    def _get_query_embedding(self, query):
+        return vector(query)
+
+    async def _aget_query_embedding(self, query):
+        return vector(query)
+
+
+@pytest.fixture(scope="module")
+def index():
+    with build_index() as built:
+        yield built
+
+
+def test_the_retriever_gives_what_the_index_answers(index):
+    found = IndexRetriever(index, Digits(), top=5).retrieve(f"digit {ASKED}")
+    results = index.query(vectors=X[ASKED], top=5)
+    assert [one.node.node_id for one in found] == list(results)
+    assert [one.node.text for one in found] == results.payload["text"]
+    assert [one.node.metadata["label"] for one in found] == results.payload["label"]
+    np.testing.assert_array_equal([one.score for one in found], results.scores)
+
+
+def test_a_query_that_has_its_vector_is_not_embedded(index):
+    retriever = IndexRetriever(index, Digits(), top=3, where="label = 3")
+    found = retriever.retrieve(QueryBundle("no digit", embedding=X[ASKED].tolist()))
+    assert [one.node.metadata["label"] for one in found] == [3, 3, 3]
+
+
+def test_the_column_of_texts_is_checked(index):
+    with pytest.raises(InputError, match="text is 'label', but must name a column of texts"):
+        IndexRetriever(index, Digits(), text="label")
+
+
+def nodes(n=60, embedded=False):
+    near = nearest(ASKED, n)
+    vectors = X[near].tolist() if embedded else [None] * n
+    return [
+        NodeWithScore(
+            node=TextNode(text="?" if embedded else text, embedding=one, id_=text), score=0
+        )
+        for text, one in zip(texts(near), vectors, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("embedded", [False, True])
+def test_the_postprocessor_ranks_candidates_by_shape(embedded):
+    postprocessor = RankPostprocessor(embed_model=Digits(), top=8)
+    found = postprocessor.postprocess_nodes(nodes(embedded=embedded), query_str=f"digit {ASKED}")
+    near = nearest(ASKED, 60)
+    ranking = RAN(metric="cosine").fit(X[near]).rank(vectors=X[ASKED], top=8)
+    assert [one.node.node_id for one in found] == texts(near[ranking.ids])
+    np.testing.assert_allclose([one.score for one in found], ranking.scores)
+
+
+def test_nodes_with_and_without_vectors_mix():
+    mixed = nodes()
+    mixed[::2] = nodes(embedded=True)[::2]
+    postprocessor = RankPostprocessor(embed_model=Digits())
+    asked = {"query_str": f"digit {ASKED}"}
+    found = postprocessor.postprocess_nodes(mixed, **asked)
+    plain = postprocessor.postprocess_nodes(nodes(), **asked)
+    assert [one.node.node_id for one in found] == [one.node.node_id for one in plain]
+
+
+def test_no_nodes_and_no_query():
+    postprocessor = RankPostprocessor(embed_model=Digits(), ranker=RAN(5, metric="cosine"))
+    assert postprocessor.postprocess_nodes([], query_str="digit 1") == []
+    with pytest.raises(InputError, match="give query_str"):
+        postprocessor.postprocess_nodes(nodes(3))

@@ -1,0 +1,40 @@
+"""Graphs of pynndescent and UMAP; in a file of its own, since they compile themselves."""
+
+import numpy as np
+import pytest
+from pynndescent import PyNNDescentTransformer
+from sklearn.neighbors import kneighbors_graph
+
+from rankfold import RAN, datasets
+from rankfold.integrations.scikit_learn import distances_of_weights
+
+
+@pytest.fixture(scope="module")
+def X():
+    return datasets.load("digits").X[:300]
+
+
+def test_graphs_of_pynndescent_are_taken(X):
+    finder = PyNNDescentTransformer(n_neighbors=30, random_state=0).fit(X)
+    found = RAN(10, metric="precomputed").fit(finder.transform(X)).rank(0, top=10)
+    plain = RAN(10).fit(X).rank(0, top=10)
+    assert len(set(found.ids) & set(plain.ids)) >= 9
+
+
+@pytest.mark.filterwarnings("ignore:Tensorflow not installed:ImportWarning")
+def test_weights_of_umap_which_scanpy_keeps_are_taken(X):
+    from umap.umap_ import fuzzy_simplicial_set
+
+    graph = kneighbors_graph(X, 30, mode="distance", include_self=True)
+    indices, distances = graph.indices.reshape(-1, 30), graph.data.reshape(-1, 30)
+    weights, *_ = fuzzy_simplicial_set(
+        X, 30, np.random.RandomState(0), "euclidean", knn_indices=indices, knn_dists=distances
+    )
+    lengths = np.diff(weights.tocsr().indptr)
+    assert lengths.min() < lengths.max()
+    labels = datasets.load("digits").labels[:300]
+    ranker = RAN(10, metric="precomputed").fit(distances_of_weights(weights))
+    found, _ = ranker.rank_all(top=10)
+    plain, _ = RAN(10).fit(X).rank_all(top=10)
+    right = [np.mean(labels[rows] == labels[:, None]) for rows in (found, plain)]
+    assert right[0] > right[1] - 0.02

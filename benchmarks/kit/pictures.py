@@ -1,11 +1,27 @@
 """The look of all plots: few lines, labels beside what they name, the colours of the library."""
 
+from io import BytesIO
+
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from kit.report import DOCS, OUT
+from rankfold.drawing import png_bytes
+from rankfold.files import replacing
 from rankfold.picture import DPI, GREY, INK, LINE, RIGHT, WRONG
 
-__all__ = ["GREEN", "GREY", "INK", "LINE", "RIGHT", "WRONG", "label_ends", "plot", "pretty"]
+__all__ = [
+    "GREEN",
+    "GREY",
+    "INK",
+    "LINE",
+    "RIGHT",
+    "WRONG",
+    "keep",
+    "label_ends",
+    "plot",
+    "pretty",
+]
 
 GREEN = "#009e73"
 
@@ -47,3 +63,19 @@ def pretty(seconds):
     if seconds < 1:
         return f"{1e3 * seconds:.3g} ms"
     return f"{seconds:.3g} s"
+
+
+def keep(figure, name, docs):
+    """Write a picture into the folder of results or of the docs, with few colours to stay small."""
+    from PIL import Image
+
+    folder = DOCS / "images" if docs else OUT
+    folder.mkdir(parents=True, exist_ok=True)
+    picture = (
+        Image.open(BytesIO(png_bytes(figure)))
+        .convert("RGB")
+        .quantize(200, method=Image.Quantize.MAXCOVERAGE, dither=0)
+    )
+    with replacing(folder / name) as partial:
+        picture.save(partial, format="PNG", optimize=True)
+    print(f"wrote {folder / name}")

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import Any
 
 TARGETS = re.compile(r"^::: (rankfold\.[\w.]+)$", re.MULTILINE)
 NAME = re.compile(r"(?<!<b>)<code>([A-Za-z_][\w.]*)(\(\))?</code>(?!</a>|</autoref>|</b>)")
 LINKING = ("api/", "glossary.md")
+METHODS_TOO = {"explain", "rank_many"}
+"""Functions of which a class has a method of the same name, which is what text mostly means."""
 
 
 def targets(pages: list[str]) -> dict[str, str]:
-    """Return the full name of everything that the reference describes, by its last part.
+    """Return the full names of what the reference describes, by last parts that tell them apart.
 
     Examples
     --------
     >>> targets(["::: rankfold.RAN", "::: rankfold.index.Results"])
     {'RAN': 'rankfold.RAN', 'Results': 'rankfold.index.Results'}
     """
-    found = [name for page in pages for name in TARGETS.findall(page)]
-    return {name.rpartition(".")[2]: name for name in found}
+    names = [name for page in pages for name in TARGETS.findall(page)]
+    lasts = Counter(name.rpartition(".")[2] for name in names)
+    found = {name.rpartition(".")[2]: name for name in names}
+    return {last: found[last] for last in found if lasts[last] == 1 and last not in METHODS_TOO}
 
 
 def link(html: str, known: dict[str, str]) -> str:

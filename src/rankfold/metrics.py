@@ -27,6 +27,7 @@ def precision(relevant: Any, cutoff: int) -> float:
     relevant : sequence of bool
         Whether each result is relevant, best first. Missing results count as wrong.
     cutoff : int
+        Results that are looked at.
 
     Examples
     --------
@@ -39,6 +40,15 @@ def precision(relevant: Any, cutoff: int) -> float:
 def recall(relevant: Any, cutoff: int, n_relevant: int) -> float:
     """Return the share of all ``n_relevant`` relevant points found in the first ``cutoff``.
 
+    Parameters
+    ----------
+    relevant : sequence of bool
+        Whether each result is relevant, best first.
+    cutoff : int
+        Results that are looked at.
+    n_relevant : int
+        Relevant points there are in all.
+
     Examples
     --------
     >>> recall([True, False, True, True], cutoff=2, n_relevant=4)
@@ -50,6 +60,13 @@ def recall(relevant: Any, cutoff: int, n_relevant: int) -> float:
 
 def r_precision(relevant: Any, n_relevant: int) -> float:
     """Return the precision at the number of relevant points, where it equals the recall.
+
+    Parameters
+    ----------
+    relevant : sequence of bool
+        Whether each result is relevant, best first.
+    n_relevant : int
+        Relevant points there are in all.
 
     Examples
     --------
@@ -66,6 +83,13 @@ def bulls_eye(relevant: Any, n_relevant: int) -> float:
     among the first 40. With the query left out, its class has 19 others, looked for
     among the first 38.
 
+    Parameters
+    ----------
+    relevant : sequence of bool
+        Whether each result is relevant, best first.
+    n_relevant : int
+        Relevant points there are in all.
+
     Examples
     --------
     >>> bulls_eye([True, False, False, False, True], n_relevant=2)
@@ -76,6 +100,11 @@ def bulls_eye(relevant: Any, n_relevant: int) -> float:
 
 def reciprocal_rank(relevant: Any) -> float:
     """Return one over the place of the first relevant result, or 0 without any.
+
+    Parameters
+    ----------
+    relevant : sequence of bool
+        Whether each result is relevant, best first.
 
     Examples
     --------
@@ -93,6 +122,13 @@ def average_precision(relevant: Any, n_relevant: int) -> float:
     and divided by all R relevant points,
 
         AP = 1/R sum_j j / r_j.
+
+    Parameters
+    ----------
+    relevant : sequence of bool
+        Whether each result is relevant, best first.
+    n_relevant : int
+        Relevant points there are in all.
 
     Examples
     --------
@@ -112,6 +148,13 @@ def trapezoidal_average_precision(relevant: Any, n_relevant: int) -> float:
         AP = 1/R sum_j ((j - 1) / (r_j - 1) + j / r_j) / 2,
 
     with precision 1 before the first result. Never larger than ``average_precision``.
+
+    Parameters
+    ----------
+    relevant : sequence of bool
+        Whether each result is relevant, best first.
+    n_relevant : int
+        Relevant points there are in all.
 
     Examples
     --------
@@ -136,6 +179,7 @@ def ndcg(gains: Any, cutoff: int, ideal: Any) -> float:
         What each result is worth, best result first: True and False, or grades. For the
         variant that favours high grades, hand in ``2.0**grades - 1`` here and below.
     cutoff : int
+        Results that are looked at.
     ideal : sequence of float or bool
         What every relevant point is worth, in any order.
 
@@ -158,6 +202,18 @@ def trec_order(ids: Sequence[str], scores: Any) -> IntArray:
 
     Scores descend in single precision, as trec_eval holds them; ties go to the id that is
     later in the alphabet, whatever rank the file claims.
+
+    Parameters
+    ----------
+    ids : sequence of str
+        Names of the results.
+    scores : sequence of float
+        One for each.
+
+    Returns
+    -------
+    order : array of int
+        Positions in ``ids``, best first.
 
     Examples
     --------

@@ -37,6 +37,7 @@ class Neighbors:
     Parameters
     ----------
     indices : array of int, shape (n_rows, width)
+        Row numbers in the database.
     sq_distances : array of float, shape (n_rows, width)
         Squared distances, as every equation of the paper uses them.
     """
@@ -164,6 +165,7 @@ class Solution:
     Parameters
     ----------
     scores : array of float
+        Of the points of an answer, or of all points.
     residual : float
         Largest entry of ``|b - A f|`` in the linear system that was solved; 0 where there
         is none.
@@ -275,6 +277,7 @@ class Dataset:
     X : array, shape (n_points, n_features) or (n_points, n_points)
         Vectors, or distances where ``metric`` is precomputed.
     labels : array of int, shape (n_points,)
+        The class of each point; those of the query's class are relevant.
     metric : str
         The metric that ``X`` is meant for.
     """

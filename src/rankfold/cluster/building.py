@@ -43,6 +43,7 @@ class Built:
     Parameters
     ----------
     points, features : int
+        How many there are, and the length of a vector.
     metric : str
     n_neighbors : int
         Neighbours in the graph of every method.

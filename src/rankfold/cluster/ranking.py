@@ -28,7 +28,9 @@ class Rankings:
     Parameters
     ----------
     ids : list of lists of str and int
+        What was found for each query.
     scores : list of arrays
+        In the order of ``ids``.
     asked : list of str, int and None
         The point of each query; None for a vector.
     """

@@ -10,13 +10,31 @@ from rankfold.types import Dataset
 
 
 def moons(n_points: int = 400, noise: float = 0.05, seed: int = 0) -> Dataset:
-    """Return two interleaved half circles, Fig. 1; label 0 is the upper one."""
+    """Return two interleaved half circles, Fig. 1; label 0 is the upper one.
+
+    Parameters
+    ----------
+    n_points : int
+        Of both together.
+    noise : float
+        Standard deviation of what is added to each coordinate; the radius is 1.
+    seed : int
+    """
     X, labels = make_moons(n_points, noise=noise, random_state=seed)
     return Dataset("moons", X, labels.astype(np.intp))
 
 
 def rings(sizes: tuple[int, ...] = (60, 120, 180), noise: float = 0.05, seed: int = 0) -> Dataset:
-    """Return rings of radius 1, 2, 3, ... around one centre, Fig. 2; label 0 is the innermost."""
+    """Return rings of radius 1, 2, 3, ... around one centre, Fig. 2; label 0 is the innermost.
+
+    Parameters
+    ----------
+    sizes : tuple of int
+        Points of each ring, the innermost first.
+    noise : float
+        Standard deviation of what is added to each coordinate.
+    seed : int
+    """
     rng = np.random.default_rng(seed)
     labels = np.repeat(np.arange(len(sizes)), sizes)
     angles = np.concatenate([np.arange(size) * 2 * np.pi / size for size in sizes])
@@ -38,6 +56,16 @@ def sheets(
     in ``[-1, 1]^dimension`` and a random centre, random frequencies and random phases. The
     points come in random order, as float32, and are made one sheet at a time, so that memory
     beyond the result stays that of the largest sheet. The label is the sheet.
+
+    Parameters
+    ----------
+    n_points, n_sheets : int
+        Points in all, and the sheets that share them.
+    dimension, ambient : int
+        Of a sheet, and of the space around it.
+    noise : float
+        Standard deviation of what is added to each coordinate.
+    seed : int
 
     Examples
     --------

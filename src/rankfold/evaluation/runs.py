@@ -23,6 +23,13 @@ def make_run(queries: Sequence[int], rankings: Sequence[Ranking]) -> Run:
     are therefore rounded to single precision, and one that does not fall below its
     predecessor becomes the next smaller number.
 
+    Parameters
+    ----------
+    queries : sequence of int
+        Row numbers, which become the names of the queries.
+    rankings : sequence of Ranking
+        The answer to each.
+
     Examples
     --------
     >>> import numpy as np
@@ -43,6 +50,7 @@ def make_qrels(dataset: Dataset, queries: Any = None, include_query: bool = Fals
     Parameters
     ----------
     dataset : Dataset
+        Whose labels say what is relevant.
     queries, include_query
         As for ``evaluate``.
     """
@@ -74,7 +82,9 @@ def evaluate_runs(
     Parameters
     ----------
     runs : dict of str to run
+        By the names that the table gives them.
     qrels : dict
+        What is relevant: ``qrels[query][point]`` is a grade.
     metrics : str or sequence of str
     plain : str
         The run that ranks by plain distance, by which harm is measured.

@@ -29,6 +29,15 @@ QRELS_LINE = ("query", "0", "point", "grade")
 def read_run(path: str | Path) -> Run:
     """Read a run; the results of a query come in the order of ``trec_order``.
 
+    Parameters
+    ----------
+    path : str or Path
+
+    Returns
+    -------
+    run : dict of dict
+        ``run[query][point]`` is a score.
+
     Examples
     --------
     >>> import tempfile
@@ -42,7 +51,16 @@ def read_run(path: str | Path) -> Run:
 
 
 def write_run(path: str | Path, run: Mapping[str, Mapping[str, float]], tag: str = "run") -> None:
-    """Write a run, all at once or not at all; ranks count from 1 in the order of ``trec_order``."""
+    """Write a run, all at once or not at all; ranks count from 1 in the order of ``trec_order``.
+
+    Parameters
+    ----------
+    path : str or Path
+    run : dict of dict
+        ``run[query][point]`` is a score.
+    tag : str
+        Name of the run, the last word of every line.
+    """
     _check_words([tag], "tag")
     for query, results in run.items():
         _check_words([query, *results], "run")
@@ -55,12 +73,29 @@ def write_run(path: str | Path, run: Mapping[str, Mapping[str, float]], tag: str
 
 
 def read_qrels(path: str | Path) -> Qrels:
-    """Read which points are relevant to which query, and how much."""
+    """Read which points are relevant to which query, and how much.
+
+    Parameters
+    ----------
+    path : str or Path
+
+    Returns
+    -------
+    qrels : dict of dict
+        ``qrels[query][point]`` is a grade, a whole number.
+    """
     return _read(Path(path), QRELS_LINE, int)
 
 
 def write_qrels(path: str | Path, qrels: Mapping[str, Mapping[str, int]]) -> None:
-    """Write which points are relevant to which query, all at once or not at all."""
+    """Write which points are relevant to which query, all at once or not at all.
+
+    Parameters
+    ----------
+    path : str or Path
+    qrels : dict of dict
+        ``qrels[query][point]`` is a grade, a whole number.
+    """
     for query, grades in qrels.items():
         _check_words([query, *grades], "qrels")
     lines = (

@@ -21,6 +21,7 @@ class Step:
     start : int or None
         Row number; None for an unseen vector of the query.
     end : int
+        Row number of the point that it leads to.
     weight : float
         Weight of the edge in the graph.
     factor : float
@@ -47,6 +48,7 @@ class Path:
     start_score : float or None
         Score of that example; None for an unseen vector that has none.
     steps : tuple of Step
+        From the query to the point.
     carried : float
         What this one path adds to the score: what flows out of the example, times all factors.
     share : float or None
@@ -89,6 +91,7 @@ class Explanation:
     Parameters
     ----------
     method : str
+        Name of the class of the ranker.
     point : int
         Row number of the point.
     n_ranked : int
@@ -99,8 +102,11 @@ class Explanation:
         Its place by plain distance, and by the method; 1 is the best. Negative examples push
         away in both, as in `Euclidean`.
     score : float
+        Score of the point.
     examples : tuple of Example
+        What each example of the query adds, in their order.
     path : Path or None
+        The strongest one; None where ``path_state`` says why.
     path_state : str
         "found"; "illustration", where the score is not a sum over paths; and without a
         path: "no graph"; "unreached", where the score is zero; "apart", where the graph has no

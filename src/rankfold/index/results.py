@@ -53,6 +53,7 @@ class Results:
         Parameters
         ----------
         right, wrong : id or list of ids
+            Ids of results, or of other points of the index.
         """
         asked, liked, disliked = self.asked, as_list(right), as_list(wrong)
         for one in liked:

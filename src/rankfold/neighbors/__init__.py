@@ -22,6 +22,7 @@ from rankfold.neighbors.measure import mean_sq_distances, plain_sq_distances, po
 from rankfold.neighbors.rows import Rows
 
 ENGINES: dict[str, type[Engine]] = {"exact": ExactEngine, "faiss": FaissEngine}
+"""Engines of vectors by name; ``fit`` takes FAISS for more than 20,000 points."""
 
 __all__ = [
     "ENGINES",

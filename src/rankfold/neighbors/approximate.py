@@ -48,12 +48,14 @@ class FaissEngine:
     X : array, shape (n_points, n_features)
         Float32 in C order is not copied for ``euclidean``: do not change it.
     metric : {"euclidean", "cosine"}
+        As for `ExactEngine`.
     recall : float
         The recall to reach, above 0 and at most 1.
     index : {"auto", "flat", "ivf", "hnsw"}
         All points, an inverted file, or a graph. "auto" takes an inverted file for more than
         10,000 points. ``index_`` says what is in use.
     seed : int
+        Of the samples by which an index is trained and its recall measured.
     progress : bool
         Whether `rows` shows a bar on stderr.
     n_threads : int, optional

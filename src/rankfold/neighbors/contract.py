@@ -26,7 +26,10 @@ class Engine(Protocol):
     """
 
     metric: str
+    """How distances are measured, one of `METRICS`."""
+
     n_features: int
+    """Length of a vector; with a precomputed metric, the number of points."""
 
     @property
     def n_points(self) -> int:

@@ -23,6 +23,11 @@ def intrinsic_dimension(neighbors: Neighbors) -> float:
     zero say nothing and are left out; nan when no point has two others at different
     distances.
 
+    Parameters
+    ----------
+    neighbors : Neighbors
+        Lists of at least 20, if there are so many points; no more are read.
+
     Examples
     --------
     >>> import numpy as np
@@ -44,6 +49,12 @@ def intrinsic_dimension(neighbors: Neighbors) -> float:
 
 
 def choose_n_neighbors(neighbors: Neighbors) -> int:
-    """Choose k from the intrinsic dimension: few on clean manifolds, many in diffuse data."""
+    """Choose k from the intrinsic dimension: 5 on clean manifolds, 20 in diffuse data.
+
+    Parameters
+    ----------
+    neighbors : Neighbors
+        As for `intrinsic_dimension`; data are diffuse where it is above 12.
+    """
     diffuse = intrinsic_dimension(neighbors) > DIFFUSE_DIMENSION
     return DIFFUSE_NEIGHBORS if diffuse else CLEAN_NEIGHBORS

@@ -30,6 +30,7 @@ from rankfold.neighbors.measure import (
 from rankfold.types import FloatArray, IntArray, Neighbors, Query
 
 METRICS = ("euclidean", "cosine", "precomputed", "precomputed_sq")
+"""How distances are measured; the last two say that they are given, plain or squared."""
 
 SPARE_CANDIDATES = 16
 """Candidates taken beyond the asked ones, so that rounding rarely matters at the edge."""
@@ -57,7 +58,9 @@ class ExactEngine:
     Parameters
     ----------
     X : array, shape (n_points, n_features) or (n_points, n_points)
+        Vectors, or distances for a precomputed metric.
     metric : {"euclidean", "cosine", "precomputed", "precomputed_sq"}
+        What a squared distance is, see above.
     block_bytes : int
         Size of the largest temporary array.
 

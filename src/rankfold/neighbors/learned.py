@@ -27,6 +27,7 @@ class Round:
     share : float
         The same, relative to a plain graph of as many neighbours.
     kept : bool
+        Whether it was good enough.
     """
 
     n_neighbors: int

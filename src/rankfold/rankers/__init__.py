@@ -24,6 +24,7 @@ RANKERS: dict[str, type[Ranker]] = {
     "tensor": TensorProductDiffusion,
     "ran": RAN,
 }
+"""All methods by the names that the command line, `Index.query` and the service know them by."""
 
 __all__ = [
     "GRAPHS",

@@ -59,6 +59,10 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
             engine that holds the points already, such as `FaissEngine`.
         y : ignored
             Present for scikit-learn.
+
+        Returns
+        -------
+        self
         """
         check_choice(self.metric, "metric", METRICS)
         self.engine_ = self._engine(X)
@@ -121,6 +125,24 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
         include_query : bool
             Whether the query's own points are part of the answer; they then come first, and
             negative examples last.
+
+        Returns
+        -------
+        ranking : Ranking
+            Best first.
+
+        Raises
+        ------
+        InputError
+            For points that are not there, vectors of another length, or weights of which none
+            is positive.
+
+        Examples
+        --------
+        >>> from rankfold import RAN, datasets
+        >>> ranker = RAN(n_neighbors=10).fit(datasets.load("moons").X)
+        >>> ranker.rank(ids=[0, 5], top=3).ids
+        array([157, 155,  11])
         """
         a_row = isinstance(ids, Integral) and not isinstance(ids, bool)
         query = (
@@ -166,7 +188,12 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
         n_jobs: int = 1,
         progress: bool = False,
     ) -> tuple[IntArray, FloatArray]:
-        """Rank the database for each of its points; parameters are those of `rank_many`.
+        """Rank the database for each of its points.
+
+        Parameters
+        ----------
+        top, include_query, n_jobs, progress
+            As for `rank_many`.
 
         Returns
         -------

@@ -140,13 +140,17 @@ class Diffusion(SchemeRanker):
     Parameters
     ----------
     metric : {"euclidean", "cosine", "precomputed", "precomputed_sq"}
+        How distances are measured, see `ExactEngine`.
     graph : {"adaptive", "gaussian"} or a graph
+        What is diffused on: a name of `GRAPHS`, or a graph with settings of its own.
     start : {"identity", "weights", "walk", "transition"}
+        What the steps begin with: I, W, ``D^-1 W``, or the transition T.
     transition : {"walk", "symmetric"}
         ``D^-1 W`` or ``D^-1/2 W D^-1/2``.
     update : {"left", "right", "both"}
         ``T A``, ``A T`` or ``T A T'``.
     n_steps : int
+        Steps of the diffusion.
     alpha : float
         Weight of the graph term.
     restart : float

@@ -31,6 +31,7 @@ class Euclidean(Ranker):
     Parameters
     ----------
     metric : {"euclidean", "cosine", "precomputed", "precomputed_sq"}
+        How distances are measured, see `ExactEngine`.
 
     Examples
     --------

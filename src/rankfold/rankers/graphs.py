@@ -31,6 +31,7 @@ GRAPHS: dict[str, type[AdaptiveGraph] | type[GaussianGraph]] = {
     "adaptive": AdaptiveGraph,
     "gaussian": GaussianGraph,
 }
+"""Graphs by the names that ``graph=`` takes."""
 
 
 def make_graph(graph: object) -> GraphRecipe:

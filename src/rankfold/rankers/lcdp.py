@@ -24,12 +24,15 @@ class LocallyConstrainedDiffusion(SchemeRanker):
     Parameters
     ----------
     n_steps : int
+        Steps of the diffusion.
     laziness : float
         Share of every step that stays; 0 for a graph that has weights on its diagonal.
     n_neighbors : int, optional
         Edges of every point that the walk takes, the strongest; those of the graph by default.
     metric : {"euclidean", "cosine", "precomputed", "precomputed_sq"}
+        How distances are measured, see `ExactEngine`.
     graph : {"adaptive", "gaussian"} or a graph
+        What is diffused on: a name of `GRAPHS`, or a graph with settings of its own.
 
     Examples
     --------

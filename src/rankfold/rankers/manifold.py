@@ -34,7 +34,9 @@ class ManifoldRanking(SeededRanker):
     alpha : float
         Weight of the graph term, between 0 and 1.
     metric : {"euclidean", "cosine", "precomputed", "precomputed_sq"}
+        How distances are measured, see `ExactEngine`.
     graph : {"adaptive", "gaussian"} or a graph
+        What is diffused on: a name of `GRAPHS`, or a graph with settings of its own.
     solver : {"auto", "direct", "cg", "local", "iteration"}
         The closed form by one factorisation for all queries ("auto" up to 5,000 points), by
         conjugate gradients, or only where a query reaches ("auto" beyond, for up to a quarter

@@ -39,7 +39,9 @@ class PersonalizedPageRank(SeededRanker):
     alpha : float
         Probability of another step, between 0 and 1; the damping factor of PageRank.
     metric : {"euclidean", "cosine", "precomputed", "precomputed_sq"}
+        How distances are measured, see `ExactEngine`.
     graph : {"adaptive", "gaussian"} or a graph
+        What is diffused on: a name of `GRAPHS`, or a graph with settings of its own.
     solver : {"auto", "direct", "cg", "local"}
         One factorisation for all queries ("auto" up to 5,000 points), conjugate gradients, or
         only where a query reaches ("auto" beyond, for up to a quarter of the points).

@@ -53,7 +53,8 @@ class RAN(Ranker):
         Neighbours of every point, k in the paper. "auto" chooses 5 on clean manifolds and 20
         in diffuse data, by the intrinsic dimension; ``n_neighbors_`` says which.
     smoothness : float
-        How much alike the scores of neighbours should be, lambda in the paper.
+        How much alike the scores of neighbours should be, lambda in the paper. Above zero, up to
+        1e9. The larger, the further scores carry along the graph.
     metric : {"euclidean", "cosine", "precomputed", "precomputed_sq"}
         For the last two, ``fit`` takes a matrix of distances between all points, which are
         squared, or used as they are; a sparse one where only those to neighbours are known.
@@ -93,7 +94,8 @@ class RAN(Ranker):
     Attributes
     ----------
     n_neighbors_ : int
-        The only one of these over a database, whose lists are not read as a whole.
+        The k that is used: as given, as chosen by "auto", or as learned. The only one of these
+        over a database, whose lists are not read as a whole.
     gamma_ : float
         Mean of the ``gamma_i`` of the first graph, in the unit of ``neighbors_``.
     unit_ : float
@@ -151,6 +153,13 @@ class RAN(Ranker):
         self, ids: Any, *, top: int | None = None, include_query: bool = False
     ) -> Iterator[Ranking]:
         """Yield the rankings after one, two, three ... alternations: no guard, and no end.
+
+        Parameters
+        ----------
+        ids : int or sequence of int
+            Points of the database that serve as examples.
+        top, include_query
+            As for `rank`.
 
         Examples
         --------

@@ -26,8 +26,11 @@ class SelfDiffusion(SchemeRanker):
     Parameters
     ----------
     n_steps : int
+        Steps of the diffusion.
     metric : {"euclidean", "cosine", "precomputed", "precomputed_sq"}
+        How distances are measured, see `ExactEngine`.
     graph : {"adaptive", "gaussian"} or a graph
+        What is diffused on: a name of `GRAPHS`, or a graph with settings of its own.
 
     Examples
     --------

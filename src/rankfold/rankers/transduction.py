@@ -48,7 +48,9 @@ class GraphTransduction(GraphRanker):
         largest error is at most the largest residual of ``(I - P) f = 0`` times the longest
         expected walk to the query, since ``(I - P)^-1 1`` is that expectation.
     metric : {"euclidean", "cosine", "precomputed", "precomputed_sq"}
+        How distances are measured, see `ExactEngine`.
     graph : {"adaptive", "gaussian"} or a graph
+        What is diffused on: a name of `GRAPHS`, or a graph with settings of its own.
 
     Examples
     --------

@@ -33,6 +33,7 @@ def create_app(indexes: Mapping[str, Index], settings: Settings | None = None) -
     indexes : dict of str to Index
         By the names under which they are served. They stay open when the app ends.
     settings : Settings, optional
+        Limits and keys; the defaults without.
     """
     settings = settings or Settings()
     for name in EXAMPLES:

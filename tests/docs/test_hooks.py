@@ -1,0 +1,89 @@
+"""What the hooks of the site make of links, formulas and names."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import crossing
+import mathematics
+import pytest
+import shown
+from markdown import Markdown
+from mkdocs.exceptions import PluginError
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def page(text, name="algorithm.md"):
+    """Return a page after links that stand alone were replaced."""
+    file = SimpleNamespace(abs_src_path=str(DOCS / name), src_path=name)
+    config = SimpleNamespace(docs_dir=str(DOCS))
+    return shown.on_page_markdown(text, page=SimpleNamespace(file=file), config=config)
+
+
+def rendered(text):
+    return Markdown(extensions=[mathematics.Formulas()]).convert(text)
+
+
+def test_a_link_becomes_the_definition_without_its_docstring():
+    made = page("before\n\n[rankfold.graph.symmetrize](../src/rankfold/graph.py)\n\nafter")
+    assert 'title="rankfold.graph.symmetrize"\ndef symmetrize(affinity' in made
+    assert "return ((affinity + affinity.T) / 2).tocsr()\n```" in made
+    assert "Rows of S beyond its columns" not in made
+    assert made.startswith("before\n\n```python")
+    assert made.endswith("```\n\nafter")
+
+
+def test_a_method_stands_without_its_indent_and_marks_for_checkers():
+    name = "rankfold.rankers.alternation.Alternation.run"
+    made = page(f"[{name}](../src/rankfold/rankers/alternation.py)")
+    assert "\ndef run(self, turns" in made
+    kernel = page("[rankfold.solvers.push.push](../src/rankfold/solvers/push.py)")
+    assert "type: ignore" not in kernel
+
+
+def test_links_in_a_sentence_and_inside_the_docs_stay():
+    for text in ["see [x](../src/rankfold/graph.py) there", "[Defaults](defaults.md)"]:
+        assert page(text) == text
+    assert page("[Home](../index.md)", "api/index.md") == "[Home](../index.md)"
+
+
+def test_other_files_are_shown_or_included():
+    assert page("[CHANGELOG.md](../CHANGELOG.md)").startswith("# Changelog")
+    assert "```yaml" in page("[CITATION.cff](../CITATION.cff)")
+
+
+@pytest.mark.parametrize(
+    ("link", "why"),
+    [
+        ("[rankfold.graph.gone](../src/rankfold/graph.py)", "no definition of gone"),
+        ("[rankfold.types.Query](../src/rankfold/graph.py)", "not in graph.py"),
+        ("[rankfold.nowhere.x](../src/rankfold/nowhere.py)", "nowhere.py"),
+    ],
+)
+def test_what_is_gone_fails_the_build(link, why):
+    with pytest.raises(PluginError, match=why):
+        page(link)
+
+
+def test_formulas_become_mathml_and_code_stays():
+    assert rendered("so $s_{ij} \\ge 0$ holds").count("<math") == 1
+    assert "<math" in mathematics.fence("\\frac{1}{2}")
+    for text in ["`$HOME` and `$PATH`", "5 $ or 6 $", "\\$a and \\$b"]:
+        assert "<math" not in rendered(text)
+
+
+def test_an_unknown_command_fails_the_build():
+    with pytest.raises(PluginError, match=r"\\nosuchcommand"):
+        mathematics.mathml("\\nosuchcommand{x}")
+
+
+def test_names_are_linked_and_other_code_is_not():
+    known = crossing.targets(["::: rankfold.RAN\n    options: {}\n", "::: rankfold.Index"])
+    linked = crossing.link("<code>Index.query()</code> <b><code>RAN</code></b>", known)
+    assert 'identifier="rankfold.Index.query"' in linked
+    assert linked.count("<autoref") == 1
+
+
+def test_a_name_that_could_mean_several_is_not_linked():
+    pages = ["::: rankfold.a.Both\n\n::: rankfold.b.Both", "::: rankfold.cluster.rank_many"]
+    assert crossing.targets(pages) == {}

@@ -5,8 +5,10 @@ from types import SimpleNamespace
 
 import crossing
 import mathematics
+import parameters
 import pytest
 import shown
+from griffe import temporary_visited_module
 from markdown import Markdown
 from mkdocs.exceptions import PluginError
 
@@ -87,3 +89,28 @@ def test_names_are_linked_and_other_code_is_not():
 def test_a_name_that_could_mean_several_is_not_linked():
     pages = ["::: rankfold.a.Both\n\n::: rankfold.b.Both", "::: rankfold.cluster.rank_many"]
     assert crossing.targets(pages) == {}
+
+
+def test_parameters_have_their_own_defaults_and_types():
+    source = '''
+def turn(side="both", top: int = 10, offset: int = 0, X=None):
+    """Turn.
+
+    Parameters
+    ----------
+    side : {"left", "both"}
+    top, offset
+        Numbers.
+    X : array, shape (n_points, n_features)
+    """
+'''
+    with temporary_visited_module(source, docstring_parser="numpy") as module:
+        parameters.correct_members(module)
+        (section,) = [part for part in module["turn"].docstring.parsed if part.title is None][1:]
+        found = {one.name: (str(one.annotation), one.value) for one in section.value}
+    assert found == {
+        "side": ('{"left", "both"}', "'both'"),
+        "top": ("int", "10"),
+        "offset": ("int", "0"),
+        "X": ("array, shape (n_points, n_features)", "None"),
+    }

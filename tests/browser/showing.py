@@ -35,7 +35,7 @@ class Shown:
         """Return the part of the page that tests call so."""
         return self.page.get_by_test_id(name)
 
-    def open(self, link=""):
+    def open(self, link="#two-moons"):
         """Open the page and wait for its first answer."""
         self.page.goto(f"/{link}")
         self.wait(0)

@@ -23,14 +23,20 @@ def shared(index, query, method, column):
 
 
 def test_page_opens(page):
-    response = page.goto("/", wait_until="networkidle")
+    response = page.goto("/#two-moons", wait_until="networkidle")
     assert response.status == 200
     assert page.title() == f"Two moons {DASH} rankfold"
 
 
+def test_an_index_of_ones_own_comes_before_the_examples(shown):
+    shown.open("")
+    expect(shown.page.locator("nav [aria-current]")).to_have_text("digits")
+    assert shown.page.title() == f"digits {DASH} rankfold"
+
+
 @pytest.mark.parametrize(
     ("link", "name", "column"),
-    [("", "two-moons", "moon"), ("#three-rings", "three-rings", "ring")],
+    [("#two-moons", "two-moons", "moon"), ("#three-rings", "three-rings", "ring")],
     ids=["moons", "rings"],
 )
 def test_examples_open_with_a_query_and_say_how_many_belong_to_it(
@@ -68,10 +74,10 @@ def test_lists_hold_the_answers_of_the_library(shown, moons):
 
 def test_tabs_and_the_back_button(shown, page):
     shown.open()
-    expect(shown["tab"]).to_have_text(["Two moons", "Three rings", "digits"])
+    expect(shown["tab"]).to_have_text(["digits", "Two moons", "Three rings"])
     first = shown.ids("shape")
     with shown.answered():
-        shown["tab"].nth(1).click()
+        shown["tab"].nth(2).click()
     expect(page.locator("nav [aria-current]")).to_have_text("Three rings")
     assert page.title() == f"Three rings {DASH} rankfold"
     assert shown.link.startswith("#three-rings")

@@ -23,7 +23,7 @@ export class Opening {
   async connect() {
     setState("loading");
     try {
-      this.indexes = (await api.indexes()).sort((a, b) => Number(b.example) - Number(a.example));
+      this.indexes = (await api.indexes()).sort((a, b) => Number(a.example) - Number(b.example));
       hideNotice();
       this.page.info = null;
       await this.followLink();

@@ -42,11 +42,15 @@ def main(out: Path) -> dict[str, float]:
         "ran": float(shape.mean()),
         "better": float((shape > plain).mean()),
         "worse": float((shape < plain).mean()),
-        **{f"gain of {name}": float(shape[row] - plain[row]) for name, row in chosen.items()},
     }
-    print(f"Precision of the first {JUDGED}, over all queries:")
-    for name, value in figures.items():
-        print(f"  {name}: {value:.1%}")
+    print(
+        f"Of the first {JUDGED}, over all queries: {figures['plain']:.1%} right by plain distance,"
+    )
+    print(f"  {figures['ran']:.1%} by RAN; {figures['better']:.1%} get better, ", end="")
+    print(f"{figures['worse']:.1%} get worse")
+    for name, row in chosen.items():
+        print(f"{name}: image {row}, {before[row]} of the first {SHOWN} right, then {after[row]}")
+        figures |= {f"{name} before": float(before[row]), f"{name} after": float(after[row])}
     return figures
 
 

@@ -44,9 +44,9 @@ reproduction-pages: reproduce
 
 # Every example once; the docs show their pictures.
 gallery: install
-	@for script in examples/[a-z]*.py; do \
-		echo "== $$script"; $(BIN)/python $$script --out docs/images/gallery || exit 1; \
-	done
+	@failed=0; for script in examples/[a-z]*.py; do \
+		echo "== $$script"; $(BIN)/python $$script --out docs/images/gallery || failed=1; \
+	done; exit $$failed
 
 test: install
 	$(BIN)/python -m pytest -n auto --dist loadfile --durations=20

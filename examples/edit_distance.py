@@ -69,11 +69,13 @@ def draw_places(axes: Axes, family: IntArray, ids: IntArray) -> None:
     """Draw for every result how many times its line had been copied."""
     open_chart(axes, "place in the answer", left=0.09)
     places, same = np.arange(1, len(ids) + 1), family[ids] == 0
-    for members, color, name in ((same, RIGHT, "its copies"), (~same, WRONG, "other lines")):
-        axes.scatter(places[members], ids[members] % N_COPIES, s=30, c=color, label=name)
+    for members, color in ((same, RIGHT), (~same, WRONG)):
+        axes.scatter(places[members], ids[members] % N_COPIES, s=30, c=color)
     axes.axvline(N_COPIES - 0.5, color=GREY, linewidth=1, linestyle=(0, (4, 3)))
     axes.set_ylabel("times copied", fontsize=12, color=GREY)
-    axes.legend(loc="lower right", fontsize=12, framealpha=1, edgecolor="none")
+    axes.set(xlim=(-2, 1.5 * N_COPIES + 2), ylim=(-2, N_COPIES + 2))
+    axes.text(4, 31, "its copies", fontsize=13, color=RIGHT)
+    axes.text(52.5, 45, "other lines", fontsize=13, color=WRONG)
 
 
 if __name__ == "__main__":

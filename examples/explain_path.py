@@ -5,8 +5,9 @@ from pathlib import Path
 import numpy as np
 from _frame import MARGIN, WIDTH, draw_tile, run, save
 from matplotlib.axes import Axes
+from scipy.spatial.distance import cdist
 
-from rankfold import RAN, Euclidean, datasets
+from rankfold import RAN, datasets
 from rankfold.drawing import GREY, RIGHT, WRONG, new_page, write
 from rankfold.explaining import Explanation, explain
 from rankfold.types import FloatArray, IntArray
@@ -18,7 +19,7 @@ def main(out: Path) -> dict[str, float]:
     """Take the early result that is furthest away by plain distance, and explain it."""
     digits = datasets.load("digits")
     ranker = RAN().fit(digits.X)
-    query, point = furthest(ranker.rank_all(top=TOP)[0], Euclidean().fit(digits.X).rank_all()[0])
+    query, point = furthest(ranker.rank_all(top=TOP)[0], cdist(digits.X, digits.X))
     explanation = explain(ranker, query, point)
     path = explanation.path
     if path is None or path.share is None:
@@ -42,10 +43,9 @@ def main(out: Path) -> dict[str, float]:
     }
 
 
-def furthest(found: IntArray, by_distance: IntArray) -> tuple[int, int]:
+def furthest(found: IntArray, distances: FloatArray) -> tuple[int, int]:
     """Return the query and its result whose place by plain distance is the last of all."""
-    places = np.empty((len(found), len(found)), dtype=np.intp)
-    np.put_along_axis(places, by_distance, np.arange(by_distance.shape[1])[None, :], axis=1)
+    places = np.argsort(np.argsort(distances, axis=1), axis=1)
     of_found = np.take_along_axis(places, found, axis=1)
     query, place = np.unravel_index(np.argmax(of_found), found.shape)
     return int(query), int(found[query, place])

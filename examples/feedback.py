@@ -63,9 +63,10 @@ def mark(data: Dataset, query: int, ids: IntArray) -> tuple[list[int], list[int]
 
 def draw_marks(axes: Axes, X: FloatArray, right: list[int], wrong: list[int]) -> None:
     """Draw a ring around what was marked right, a cross over what was marked wrong."""
-    axes.plot(*X[right].T, "o", markersize=13, fillstyle="none", color=INK, markeredgewidth=2)
+    rings, crosses = X[right].T, X[wrong].T
+    axes.plot(*rings, "o", markersize=13, fillstyle="none", color=INK, mew=2, zorder=5)
     for color, width in ((INK, 5), (WRONG, 2)):
-        axes.plot(*X[wrong].T, "x", markersize=10, color=color, markeredgewidth=width)
+        axes.plot(*crosses, "x", markersize=10, color=color, mew=width, zorder=5)
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ def main(out: Path) -> dict[str, float]:
     )
     for axes, ids in zip(panels, answers.values(), strict=True):
         draw_answer(axes, moons.X, ids[:n_same], same[ids[:n_same]])
-        mark_query(axes, moons.X[query], shift=(44, 4))
+        mark_query(axes, moons.X[query], shift=(41, -9))
     save(figure, out, "two_moons")
     means = {name: found.mean(name, "r_precision") for name in rankers}
     print(f"The query is point {query}, for which plain distance does worst.")

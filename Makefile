@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 PYTHON ?= python3
 INSTALLED := $(VENV)/installed
 
-.PHONY: demo serve reproduce reproduction-pages test test-browser page-picture lint format bench docs clean install
+.PHONY: demo serve reproduce reproduction-pages gallery test test-browser page-picture lint format bench docs clean install
 .DEFAULT_GOAL := demo
 
 install: $(INSTALLED)
@@ -42,6 +42,12 @@ reproduction-pages: reproduce
 	sed 's#](\([a-z]*\.png\))#](../images/\1)#' out/paper/report.md > docs/measured/reproduction.md
 	cp out/paper/*.png docs/images/
 
+# Every example once; the docs show their pictures.
+gallery: install
+	@failed=0; for script in examples/[a-z]*.py; do \
+		echo "== $$script"; $(BIN)/python $$script --out docs/images/gallery || failed=1; \
+	done; exit $$failed
+
 test: install
 	$(BIN)/python -m pytest -n auto --dist loadfile --durations=20
 
@@ -58,6 +64,7 @@ lint: install
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/mypy examples/*.py
 	$(BIN)/lint-imports
 
 format: install

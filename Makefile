@@ -78,7 +78,7 @@ bench: install
 
 docs: install
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --site-dir out/docs
-	@echo "open out/docs/index.html"
+	@echo "open out/docs/index.html, or with search: $(BIN)/mkdocs serve"
 
 clean:
 	rm -rf $(VENV) out .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

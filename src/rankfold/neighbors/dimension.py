@@ -9,7 +9,7 @@ from rankfold.types import Neighbors
 DIMENSION_NEIGHBORS = 20
 """Length of the lists over which the intrinsic dimension is measured."""
 
-DIFFUSE_DIMENSION = 12.0
+DIFFUSE_DIMENSION = 10.0
 """Above this intrinsic dimension data counts as diffuse rather than as a clean manifold."""
 
 CLEAN_NEIGHBORS, DIFFUSE_NEIGHBORS = 5, 20
@@ -54,7 +54,7 @@ def choose_n_neighbors(neighbors: Neighbors) -> int:
     Parameters
     ----------
     neighbors : Neighbors
-        As for `intrinsic_dimension`; data are diffuse where it is above 12.
+        As for `intrinsic_dimension`; data are diffuse where it is above 10.
     """
     diffuse = intrinsic_dimension(neighbors) > DIFFUSE_DIMENSION
     return DIFFUSE_NEIGHBORS if diffuse else CLEAN_NEIGHBORS

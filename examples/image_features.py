@@ -5,18 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+from _frame import MARGIN, WIDTH, draw_tile, run, save
 from matplotlib.axes import Axes
-from matplotlib.patches import Rectangle
 from sources.image_model import ImageModel
 from sources.image_sets import enlarged, images_of
-from sources.showing import run, save
 
 from rankfold import RAN, Euclidean, datasets
 from rankfold.drawing import GREY, INK, LINE, RIGHT, WRONG, new_page, write
 from rankfold.types import FloatArray, IntArray
 
 VIEWS, STEP = 72, 6
-WIDTH, HEIGHT, MARGIN, LEFT, TILE = 1400, 1010, 56, 412, 64
+HEIGHT, LEFT, TILE = 1010, 404, 64
 METHODS = {"plain distance": Euclidean, "RAN": RAN}
 
 
@@ -55,7 +54,7 @@ def draw(out: Path, chosen: dict[str, int], images: FloatArray, labels: IntArray
         top = 184 + 240 * place
         write(page, MARGIN, top + 22, what, 27, weight="bold")
         write(page, WIDTH - MARGIN, top + 22, f"right of {VIEWS - 1}", 21, GREY, ha="right")
-        draw_tile(page, images[query], MARGIN + 4, top + 40, 136, INK)
+        draw_tile(page, -images[query], MARGIN + 4, top + 40, 136)
         for line, (name, ids) in enumerate(found.items()):
             draw_answer(page, name, top + 38 + 78 * line, images, ids[query], labels, labels[query])
     page.plot([MARGIN, WIDTH - MARGIN], [HEIGHT - 106] * 2, color=LINE, linewidth=1)
@@ -73,17 +72,8 @@ def draw_answer(page: Axes, name: str, top: int, images: FloatArray, ids: IntArr
     right = labels[ids] == wanted
     write(page, MARGIN + 164, top + 36, name, 24, INK)
     for place, (row, hit) in enumerate(zip(ids[::STEP], right[::STEP], strict=True)):
-        draw_tile(page, images[row], LEFT + 74 * place, top, TILE, RIGHT if hit else WRONG)
+        draw_tile(page, -images[row], LEFT + 75 * place, top, TILE, RIGHT if hit else WRONG)
     write(page, WIDTH - MARGIN, top + 36, f"{right.sum()}", 28, INK, weight="bold", ha="right")
-
-
-def draw_tile(page: Axes, image: FloatArray, left: int, top: int, size: int, color: str) -> None:
-    """Draw an image in a coloured frame."""
-    box = (left, left + size, top + size, top)
-    page.imshow(image, "gray", interpolation="nearest", extent=box, vmin=0, vmax=255)
-    frame = Rectangle((left - 2, top - 2), size + 4, size + 4, fill=False, linewidth=1.8)
-    frame.set_edgecolor(color)
-    page.add_patch(frame)
 
 
 if __name__ == "__main__":

@@ -5,20 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+from _frame import MARGIN, WIDTH, run, save
 from matplotlib.axes import Axes
 from matplotlib.collections import PatchCollection
 from matplotlib.patches import Rectangle
 from sources.docstrings import load
 from sources.questions import QUESTIONS
 from sources.sentences import embed
-from sources.showing import run, save
 
 from rankfold import RAN, Euclidean
 from rankfold.drawing import GREY, INK, LINE, RIGHT, WRONG, new_page, write
 from rankfold.types import BoolArray
 
 SHOWN, JUDGED = 20, 50
-WIDTH, MARGIN, ROW, LEFT, SQUARE = 1400, 56, 54, 680, 26
+ROW, LEFT, SQUARE = 54, 680, 26
 METHODS = {
     "cosine": Euclidean(metric="cosine"),
     # Texts of one subject are a wide cloud and no thin curve: more neighbours than by default.

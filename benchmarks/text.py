@@ -1,29 +1,33 @@
-"""Does shape help where texts are searched by meaning? Two corpora, and questions in plain words.
+"""Does shape help where texts are searched by meaning? Three corpora, and questions in plain words.
 
-Two corpora of short texts become vectors of 256 numbers by WordLlama, a small model that averages
-what it knows of words. *Functions*: what the public functions and classes of NumPy, SciPy and
-scikit-learn are for, in the first paragraph of their documentation, without the names of modules
-and without duplicates; right is what has the same subject (the name of the subpackage).
-*Diagnoses*: the categories of ICD-10-CM; right is what is in the same chapter. Subjects and
-chapters with fewer than 20 texts are left out.
+Short texts become vectors of 256 numbers by WordLlama, a small model that averages what it knows of
+words. *Functions*: what the public functions and classes of NumPy, SciPy and scikit-learn are for,
+in the first paragraph of their documentation, without the names of modules and without duplicates;
+right is what has the same subject (the name of the subpackage). *Diagnoses*: the categories of
+ICD-10-CM; right is what is in the same chapter. *Library*: the same as functions, of Python's
+standard library; right is what is in the same module. Subjects, chapters and modules with fewer
+than 20 texts are left out.
 
-A random half of the texts, the same share of every label, are the queries on which the number of
-neighbours is chosen by R-precision; all figures of the first table are from the other half.
-Gain is the mean difference from plain search by cosine, with its interval; harm and helped
-are the shares of queries that come out worse and better than it. The questions in
-plain words are one for each subject, and RAN has the chosen number of neighbours there, too.
+Every text is a query. Gain is the mean difference from plain search by cosine, with its interval;
+harm and helped are the shares of queries that come out worse and better than it. The questions in
+plain words are one for each subject.
 """
 
 import sys
 from pathlib import Path
 
 import numpy as np
-from kit import diagnoses
+from kit import diagnoses, standard_library
 from kit.gains import gain_rows
 from kit.pictures import GREY, INK, RIGHT, WRONG, plot
 from kit.report import options, publish, table, versions
 
-from rankfold import RAN, AdaptiveGraph, Dataset, Euclidean, ManifoldRanking, evaluate, tune
+from rankfold import RAN, Dataset, Euclidean, ExactEngine, ManifoldRanking, evaluate
+from rankfold.neighbors.dimension import (
+    DIMENSION_NEIGHBORS,
+    choose_n_neighbors,
+    intrinsic_dimension,
+)
 
 sys.path.append(str(Path(__file__).parents[1] / "examples"))  # what it searches in is there
 
@@ -32,18 +36,26 @@ from sources.questions import QUESTIONS
 from sources.sentences import embed
 
 METRICS = ("precision@10", "r_precision")
-NEIGHBORS = (5, 10, 20, 40)
+METHODS = {
+    "cosine": Euclidean(),
+    "RAN": RAN(),
+    **{f"RAN, k = {k}": RAN(k) for k in (5, 10, 40)},
+    'RAN, adapt="collective"': RAN(adapt="collective"),
+    "manifold ranking": ManifoldRanking(),
+}
+DRAWN = ("cosine", "RAN, k = 5", "RAN")
 SHOWN, DEEPEST = 10, 100
-DEFAULTS = {"cosine": Euclidean(), "RAN": RAN(), 'RAN, adapt="collective"': RAN(adapt="collective")}
 
 READING = """
-What it says: deep in the list shape gains on both corpora. At its top it gains little, and with the
-defaults nothing: `n_neighbors="auto"` takes five neighbours here, which is right for thin curves,
-while texts on one subject are a wide cloud. Twenty are better on both. The very first result is a
-little more often right by cosine. So use shape for "show me all that there is about this", with 20
-neighbours, and plain search where only the first few results count; and expect some queries to get
-worse either way. A collective graph is not learned here: its rule keeps the plain one. Manifold
-ranking on the same graph does less harm in the first ten, and gains less below.
+What it says: deep in the list shape gains on all corpora; at its top it gains little, and the very
+first result is about as often right by cosine. Texts on one subject are a wide cloud and no thin
+curve: their dimension is above 10, so that `n_neighbors="auto"` takes twenty neighbours, and five
+would be worse. That limit was 12 before the first two corpora were measured, which are below it;
+the third was measured after, and is above either. A collective graph gains in the first ten and
+loses further down on the first two, and is not learned on the third. Manifold ranking on the same
+graph does less harm in the first ten. Use shape for "show me all that there is about this", and
+plain search where only the first few results count; and expect more queries to get worse than
+among images.
 """
 
 
@@ -52,6 +64,7 @@ def corpora():
     texts = docstrings.load()
     yield labelled("functions", [text.words for text in texts], [text.subject for text in texts])
     yield labelled("diagnoses", *diagnoses.load())
+    yield labelled("library", *standard_library.load())
 
 
 def labelled(name, texts, labels):
@@ -60,22 +73,18 @@ def labelled(name, texts, labels):
 
 
 def measure(dataset):
-    """Return rows of the held-out half, rows of the half for choosing, and the choice."""
-    grid = {"n_neighbors": list(NEIGHBORS)}
-    tuning = tune(RAN(), dataset, grid, metric="r_precision", metrics=METRICS)
-    chosen = tuning.best["n_neighbors"]
-    others = DEFAULTS | {
-        f"manifold ranking, k = {chosen}": ManifoldRanking(graph=AdaptiveGraph(chosen))
-    }
-    found = evaluate(others, dataset, METRICS, queries=tuning.held_out.queries)
-    if not (tuning.complete and found.complete):
+    """Return what every method gains, and what is known of the corpus."""
+    found = evaluate(METHODS, dataset, METRICS)
+    if not found.complete:
         raise KeyboardInterrupt
-    named = {name: (found, name) for name in others}
-    named[f"RAN, k = {chosen}"] = tuning.held_out, "tuned"
-    also = {"corpus": dataset.name, "texts": len(dataset.X), "labels": len(set(dataset.labels))}
-    choices = {f"k = {tuning.parameters[name]['n_neighbors']}": (tuning.candidates, name)
-               for name in tuning.parameters}  # fmt: skip
-    return list(gain_rows(named, **also)), list(gain_rows(choices, corpus=dataset.name)), chosen
+    engine = ExactEngine(dataset.X, dataset.metric)
+    lists = engine.rows(np.arange(engine.n_points), DIMENSION_NEIGHBORS)
+    facts = {
+        "corpus": dataset.name, "texts": len(dataset.X), "labels": len(set(dataset.labels)),
+        "dimension": f"{intrinsic_dimension(lists):.1f}", "k, chosen": choose_n_neighbors(lists),
+    }  # fmt: skip
+    named = {name: (found, name) for name in METHODS}
+    return list(gain_rows(named, corpus=dataset.name)), facts
 
 
 def by_depth(dataset, ranker):
@@ -101,11 +110,11 @@ def picture(curves):
     return figure
 
 
-def ask(neighbors):
+def ask():
     """Return how many results of each question are right, and results side by side."""
     texts = docstrings.load()
     X, subjects = embed([text.words for text in texts]), np.array([text.subject for text in texts])
-    rankers = {"cosine": Euclidean(metric="cosine"), "RAN": RAN(neighbors, metric="cosine")}
+    rankers = {"cosine": Euclidean(metric="cosine"), "RAN": RAN(metric="cosine")}
     rows, lists = [], {}
     found = {name: [ranker.fit(X).rank(vectors=one, top=2 * SHOWN).ids for one in
              embed(list(QUESTIONS))] for name, ranker in rankers.items()}  # fmt: skip
@@ -124,21 +133,19 @@ def ask(neighbors):
 
 def main():
     arguments = options(__doc__.splitlines()[0]).parse_args()
-    held_out, choices, curves, chosen = [], [], {}, {}
+    gains, facts, curves = [], [], {}
     for dataset in corpora():
-        rows, choosing, chosen[dataset.name] = measure(dataset)
-        held_out += table(rows)
-        choices += choosing
-        best = f"RAN, k = {chosen[dataset.name]}"
-        rankers = {"cosine": Euclidean(), "RAN": RAN(), best: RAN(chosen[dataset.name])}
-        curves[dataset.name] = {name: by_depth(dataset, each) for name, each in rankers.items()}
-    rows, lists = ask(chosen["functions"])
+        rows, known = measure(dataset)
+        gains += rows
+        facts.append(known)
+        curves[dataset.name] = {name: by_depth(dataset, METHODS[name]) for name in DRAWN}
+    rows, lists = ask()
     depths = [{"corpus": name, "method": method,
                **{f"first {n}": f"{100 * line[n - 1]:.1f}" for n in (1, 5, 10, 20, 50, DEEPEST)}}
               for name, lines in curves.items() for method, line in lines.items()]  # fmt: skip
     tables = {
-        "Gain and harm": held_out,
-        "By the number of neighbours, on the half that it is chosen on": choices,
+        "Corpora": facts,
+        "Gain and harm": table(gains),
         "By depth, per cent, every text a query": depths,
         f"Questions: right among the first {2 * SHOWN}": table(rows),
         **{f"First {SHOWN}: “{question}”": found for question, found in lists.items()},

@@ -21,8 +21,7 @@ SHOWN, JUDGED = 20, 50
 ROW, LEFT, SQUARE = 54, 680, 26
 METHODS = {
     "cosine": Euclidean(metric="cosine"),
-    # Texts of one subject are a wide cloud and no thin curve: more neighbours than by default.
-    "RAN": RAN(n_neighbors=20, metric="cosine"),
+    "RAN": RAN(metric="cosine"),
 }
 
 

@@ -7,5 +7,5 @@ from rankfold.explaining import draw_explanation, explain
 
 X = datasets.load("moons").X
 explanation = explain(RAN(n_neighbors=10).fit(X), query=94, point=139)
-draw_explanation("why.png", explanation, X2=X)
+draw_explanation(explanation, "why.png", X2=X)
 assert Path("why.png").read_bytes().startswith(b"\x89PNG")

@@ -5,20 +5,23 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
+import numpy as np
+
 from rankfold import RAN, Index, datasets
 from rankfold.check import MissingExtraError
 from rankfold.explaining import draw_explanation, explain
 from rankfold.inputs import read_points
 
-X = datasets.load("moons").X
+X = datasets.load("digits").X[:100]
 Path("images").mkdir()
 for name in ("points.parquet", "points.hdf5", "images/one.png"):
     Path(name).write_bytes(b"something")
+np.save("points.npy", X)
 
 
 def draw():
     """Draw an explanation."""
-    draw_explanation("why.png", explain(RAN(10).fit(X), query=94, point=139))
+    draw_explanation(explain(RAN(10).fit(X), query=0, point=10), "why.png")
 
 
 def serve():
@@ -43,7 +46,7 @@ USES = {
     "map": lambda: Index.build(X, layout="graph"),
     "serve": serve,
     "postgresql": lambda: Index.open("photos", engine="postgresql://127.0.0.1:1/nothing"),
-    "milvus": lambda: Index.open("photos", engine="milvus:///./vectors.db"),
+    "milvus": lambda: Index.build(X, path="photos", engine="milvus:///./vectors.db"),
     "dask": lambda: import_module("rankfold.cluster").build_index("points.npy", "made"),
     "langchain": integration("langchain"),
     "llama-index": integration("llama_index"),

@@ -5,6 +5,7 @@ PYTHON ?= python3
 INSTALLED := $(VENV)/installed
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 MINIMUM := out/minimum
+OLD_WARNINGS := -W default::DeprecationWarning -W default::PendingDeprecationWarning -W default::FutureWarning
 
 .PHONY: demo serve reproduce reproduction-pages test test-browser test-package test-extras test-minimum package page-picture lint format bench docs clean install
 .DEFAULT_GOAL := demo
@@ -62,7 +63,8 @@ test-package: install
 test-extras: install
 	$(BIN)/python -m pytest -n auto --durations=20 tests/package/test_extras.py $(LOWEST)
 
-# The lowest versions that pyproject.toml allows, of all packages together, then of each extra alone.
+# The lowest versions that pyproject.toml allows, of all packages together, then of each extra alone. Old packages may warn
+# of what newer ones do no more.
 test-minimum: install
 	rm -rf $(MINIMUM)
 	$(BIN)/uv venv --quiet --python 3.11 $(MINIMUM)

@@ -57,7 +57,7 @@ test-browser: install
 
 # What users install, in environments of its own: built, looked into, used without extras and without this repository.
 test-package: install
-	$(BIN)/python -m pytest --durations=10 tests/package --deselect tests/package/test_extras.py::test_it_does_what_it_is_for
+	$(BIN)/python -m pytest -n auto --dist loadfile --durations=10 tests/package --deselect tests/package/test_extras.py::test_it_does_what_it_is_for
 
 # Every extra alone. It installs some 3 GB, so it is for changes of pyproject.toml and for releases.
 test-extras: install

@@ -2,7 +2,6 @@
 
 import tomllib
 
-import pytest
 from package.environments import ROOT, USES, UV
 
 
@@ -26,11 +25,6 @@ def test_an_index_is_built_and_asked(bare):
 
 
 def test_types_are_seen_by_those_who_use_it(bare):
-    mypy = ["mypy", "--strict", "--python-executable", bare.python, "--cache-dir", bare.work]
-    tool = UV.with_name(mypy[0])
-    code = (USES / "typed.py").read_text()
-    (bare.work / "typed.py").write_text(code)
-    bare.run(tool, *mypy[1:], "typed.py")
-    (bare.work / "typed.py").write_text(code.replace("top=5", "top='5'"))
-    with pytest.raises(AssertionError, match=r'Argument "top" to "rank" .* incompatible type'):
-        bare.run(tool, *mypy[1:], "typed.py")
+    (bare.work / "typed.py").write_text((USES / "typed.py").read_text())
+    words = ["--strict", "--python-executable", bare.python, "--cache-dir", bare.work / "cache"]
+    assert "Success" in bare.run(UV.with_name("mypy"), *words, "typed.py")

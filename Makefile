@@ -5,7 +5,8 @@ PYTHON ?= python3
 INSTALLED := $(VENV)/installed
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 MINIMUM := out/minimum
-OLD_WARNINGS := -W default::DeprecationWarning -W default::PendingDeprecationWarning -W default::FutureWarning
+OLD_WARNINGS := -W default::DeprecationWarning -W default::PendingDeprecationWarning -W default::FutureWarning \
+	-W default::pydantic.warnings.UnsupportedFieldAttributeWarning
 
 .PHONY: demo serve reproduce reproduction-pages test test-browser test-package test-extras test-minimum package page-picture lint format bench docs clean install
 .DEFAULT_GOAL := demo

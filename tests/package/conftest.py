@@ -3,6 +3,8 @@
 import pytest
 from package.environments import ROOT, UV, Environment, done
 
+collect_ignore = ["uses"]  # scripts, which run in environments of their own
+
 
 def pytest_addoption(parser):
     parser.addoption(

@@ -3,13 +3,18 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTHON ?= python3
 INSTALLED := $(VENV)/installed
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+MINIMUM := out/minimum
+OLD_WARNINGS := -W default::DeprecationWarning -W default::PendingDeprecationWarning -W default::FutureWarning \
+	-W default::pydantic.warnings.UnsupportedFieldAttributeWarning
 
-.PHONY: demo serve reproduce reproduction-pages gallery test test-browser page-picture lint format bench docs clean install
+.PHONY: demo serve reproduce reproduction-pages gallery test test-browser test-package test-extras test-minimum package page-picture lint format bench docs clean install
 .DEFAULT_GOAL := demo
 
 install: $(INSTALLED)
 
-# Built anew only when pyproject.toml changes.
+# Built anew only when pyproject.toml changes. Where uv is not at hand, pip brings it: it does in seconds what takes pip
+# minutes. It does not know mirrors that pip was told of, so pip has the last word.
 $(INSTALLED): pyproject.toml
 	@if command -v uv >/dev/null 2>&1; then \
 		uv venv --quiet --allow-existing --python '>=3.11' $(VENV) && \
@@ -18,7 +23,8 @@ $(INSTALLED): pyproject.toml
 		echo "setting up $(VENV): this takes a minute or two, once"; \
 		$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "rankfold needs Python 3.11 or newer; try: make PYTHON=python3.12 demo")' && \
 		$(PYTHON) -m venv $(VENV) && \
-		$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'; \
+		$(PIP) install uv && \
+		{ $(BIN)/uv pip install --quiet --python $(BIN)/python -e '.[dev]' || $(PIP) install -e '.[dev]'; }; \
 	fi
 	@touch $(INSTALLED)
 
@@ -56,6 +62,29 @@ test-browser: install
 	@tests/browser/get_chromium.sh
 	$(BIN)/python -m pytest -n auto --dist loadfile tests/browser
 
+# What users install, in environments of its own: built, looked into, used without extras and without this repository.
+test-package: install
+	$(BIN)/python -m pytest -n auto --dist loadfile --durations=10 tests/package --deselect tests/package/test_extras.py::test_it_does_what_it_is_for
+
+# Every extra alone. It installs some 3 GB, so it is for changes of pyproject.toml and for releases.
+test-extras: install
+	$(BIN)/python -m pytest -n auto --durations=20 tests/package/test_extras.py $(LOWEST)
+
+# The lowest versions that pyproject.toml allows, of all packages together, then of each extra alone. Old packages may warn
+# of what newer ones do no more.
+test-minimum: install
+	rm -rf $(MINIMUM)
+	$(BIN)/uv venv --quiet --python 3.11 $(MINIMUM)
+	$(BIN)/uv pip install --quiet --resolution lowest-direct --python $(MINIMUM)/bin/python -e '.[all,integrations,test]'
+	$(MINIMUM)/bin/python -m pytest -n auto --dist loadfile $(OLD_WARNINGS)
+	$(MAKE) test-extras LOWEST=--lowest
+
+# The files of a release, in dist.
+package: test-package test-extras
+	rm -rf dist
+	$(BIN)/uv build --out-dir dist
+	$(BIN)/twine check --strict dist/*
+
 # What the docs show of the page.
 page-picture: test-browser
 	cp out/screenshots/test_page_opens.png docs/images/page.png
@@ -66,6 +95,7 @@ lint: install
 	$(BIN)/mypy
 	$(BIN)/mypy examples/*.py
 	$(BIN)/lint-imports
+	$(BIN)/hadolint Dockerfile
 
 format: install
 	$(BIN)/ruff check --fix .

@@ -1,8 +1,7 @@
-"""Graphs of pynndescent and UMAP; in a file of its own, since they compile themselves."""
+"""Graphs of UMAP; in a file of its own, since it compiles itself."""
 
 import numpy as np
 import pytest
-from pynndescent import PyNNDescentTransformer
 from sklearn.neighbors import kneighbors_graph
 
 from rankfold import RAN, datasets
@@ -12,13 +11,6 @@ from rankfold.integrations.scikit_learn import distances_of_weights
 @pytest.fixture(scope="module")
 def X():
     return datasets.load("digits").X[:300]
-
-
-def test_graphs_of_pynndescent_are_taken(X):
-    finder = PyNNDescentTransformer(n_neighbors=30, random_state=0).fit(X)
-    found = RAN(10, metric="precomputed").fit(finder.transform(X)).rank(0, top=10)
-    plain = RAN(10).fit(X).rank(0, top=10)
-    assert len(set(found.ids) & set(plain.ids)) >= 9
 
 
 @pytest.mark.filterwarnings("ignore:Tensorflow not installed:ImportWarning")

@@ -1,0 +1,25 @@
+"""Every extra alone: what it is for works with nothing else installed."""
+
+import tomllib
+
+import pytest
+from package.environments import ROOT, TESTS, USES, Environment
+
+FOR_THIS_REPOSITORY = {"docs", "examples", "bench", "test", "dev"}
+OF_OTHERS = {"all", "integrations"}
+EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+ALONE = [extra for extra in EXTRAS if extra not in FOR_THIS_REPOSITORY | OF_OTHERS]
+
+
+@pytest.mark.parametrize("extra", ALONE)
+def test_it_does_what_it_is_for(extra, wheel, tmp_path, pytestconfig):
+    environment = Environment(tmp_path, wheel, extra, pytestconfig.getoption("lowest"))
+    use = USES / f"with_{extra.replace('-', '_')}.py"
+    environment.run(environment.python, use, PYTHONPATH=str(TESTS))
+
+
+def test_without_it_the_error_names_it(bare):
+    printed = bare.run(bare.python, USES / "without.py").splitlines()
+    assert [line.split(":")[0] for line in printed] == ALONE
+    for extra, line in zip(ALONE, printed, strict=True):
+        assert line.endswith(f"pip install 'rankfold[{extra}]'")

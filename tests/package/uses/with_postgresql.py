@@ -1,0 +1,11 @@
+"""Says that a server does not answer; there is none here."""
+
+from rankfold import Index
+from rankfold.check import UnreachableError
+
+try:
+    Index.open("photos", engine="postgresql://127.0.0.1:1/nothing")
+except UnreachableError as error:
+    assert "127.0.0.1" in str(error)  # noqa: PT017
+else:
+    raise AssertionError("there is a server on port 1")

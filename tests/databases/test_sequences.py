@@ -109,3 +109,14 @@ TestChanging.settings = settings(
     stateful_step_count=12,
     phases=[Phase.reuse, Phase.generate],  # shrinking takes minutes
 )
+
+
+def test_points_that_move_enter_lists_that_are_searched_again_in_the_same_change():
+    rng = np.random.default_rng(10)  # of sixty, the one in which a list reaches further than before
+    X, moved = vectors(rng, 46), rng.permutation(46)[:22].tolist()
+    folder, table = built(MemoryDatabase(), "x", X, n_neighbors=5)
+    elsewhere = vectors(rng, 22).astype(np.float32)
+    with folder, table:
+        for index in (folder, table):
+            index.update(moved, vectors=elsewhere)
+        check_same(folder, table)

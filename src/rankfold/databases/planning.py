@@ -39,6 +39,7 @@ class Planning:
         self._recall, self._type = settings["recall"], np.dtype(settings["precision"])
         self._n_left = session.head.n_alive - len(removed)
         self._known = session.rows(removed, around=True)
+        self._searched = removed[:0], added[:0]
 
     def rows(self) -> tuple[Rows, Neighbors]:
         """Return all rows that will be different, and the nearest old points of the new ones."""
@@ -60,6 +61,7 @@ class Planning:
         if short.any():
             slots = rows.slots[short]
             vectors = self._session.vectors(slots)
+            self._searched = slots, vectors
             found = nearest(self._session, vectors, self._stored, own=slots, gone=self._removed)
             after.indices[short], after.sq_distances[short] = found.indices, found.sq_distances
         return Patch(rows.slots, after)
@@ -89,8 +91,16 @@ class Planning:
             candidates = self._session.listers(self._added[block]) or self._around(near)
             self._fetched(np.unique(np.concatenate([slots for slots, _ in candidates])))
             for place, (slots, vectors) in enumerate(candidates, start):
-                parts.append(self._entered(place, slots, vectors, patch))
+                parts.append(self._entered(place, *self._with_searched(slots, vectors), patch))
         return Entering(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+
+    def _with_searched(self, slots: IntArray, vectors: FloatArray) -> tuple[IntArray, FloatArray]:
+        """Join the points whose lists were searched again: these reach further than before."""
+        more = ~np.isin(self._searched[0], slots)
+        return (
+            np.concatenate([slots, self._searched[0][more]]),
+            np.concatenate([vectors, self._searched[1][more]]),
+        )
 
     def _entered(self, place: int, slots: IntArray, vectors: FloatArray, patch: Patch) -> Entering:
         """Return the lists, of some points, that one of the new points enters."""

@@ -14,13 +14,13 @@ SESSION = re.compile(r"^( *)```python\n(?=\1>>> )", re.MULTILINE)
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Mark blocks of Python that begin with a prompt as sessions.
+    r"""Mark blocks of Python that begin with a prompt as sessions.
 
     Examples
     --------
-    >>> on_page_markdown("```python\\n>>> 1 + 1\\n2\\n\\n```")
-    '```pycon\\n>>> 1 + 1\\n2\\n\\n```'
-    >>> on_page_markdown("```python\\nprint(2)\\n```")
-    '```python\\nprint(2)\\n```'
+    >>> on_page_markdown("```python\n>>> 1 + 1\n2\n\n```")
+    '```pycon\n>>> 1 + 1\n2\n\n```'
+    >>> on_page_markdown("```python\nprint(2)\n```")
+    '```python\nprint(2)\n```'
     """
     return SESSION.sub(r"\1```pycon\n", markdown)

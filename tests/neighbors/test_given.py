@@ -136,8 +136,10 @@ def test_lists_of_which_some_are_short_are_told_of(digits):
     graph = kneighbors_graph(digits[:50], 8, mode="distance").tolil()
     graph[4] = 0
     graph[4, 5] = 1.0
-    with pytest.warns(UserWarning, match=r"1 of 50 lists .* shorter, that of point 4 with 1"):
+    told = pytest.warns(UserWarning, match=r"1 of 50 lists .* shorter, that of point 4 with 1")
+    with told as warned:
         ranker = RAN(7, metric="precomputed").fit(graph.tocsr())
+    assert warned[0].filename == __file__  # it points to the call, not into the package
     assert ranker.affinity_[[4]].indices.tolist() == [5]
 
 

@@ -79,8 +79,13 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
 
     def _engine(self, X: Any) -> Engine:
         if not (is_distant(X) or isinstance(X, Engine)):
-            form = "csr" if self.metric in GIVEN_METRICS else False
-            X = validate_data(self, X, dtype=[np.float64, np.float32], accept_sparse=form)
+            if issparse(X) and self.metric not in GIVEN_METRICS:
+                raise InputError(
+                    f"X is sparse, but metric={self.metric!r} takes dense vectors: give "
+                    "X.toarray(). A sparse graph of distances takes metric='precomputed'.",
+                    "X",
+                )
+            X = validate_data(self, X, dtype=[np.float64, np.float32], accept_sparse="csr")
             return GivenEngine(X, self.metric) if issparse(X) else choose_engine(X, self.metric)
         if X.metric != self.metric:
             raise InputError(

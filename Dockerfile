@@ -1,6 +1,7 @@
 # Serves the indexes in the volume /data on port 8765:
 #   docker build -t rankfold .
-#   docker run -p 8765:8765 -v "$PWD:/data" -e RANKFOLD_API_KEY rankfold digits
+#   docker run -p 8765:8765 -v "$PWD:/data" --user "$(id -u):$(id -g)" -e RANKFOLD_API_KEY rankfold digits
+# With a key the service writes to the folder, which is why it runs as the one to whom that belongs.
 # Other commands: docker run -v "$PWD:/data" --entrypoint rankfold rankfold index info digits
 FROM python:3.13-slim AS build
 ARG EXTRAS=serve,postgresql

@@ -75,7 +75,7 @@ test-extras: install
 test-minimum: install
 	rm -rf $(MINIMUM)
 	$(BIN)/uv venv --quiet --python 3.11 $(MINIMUM)
-	$(BIN)/uv pip install --quiet --resolution lowest-direct --python $(MINIMUM)/bin/python -e '.[all,integrations,test]'
+	$(BIN)/uv pip install --quiet --resolution lowest-direct --python $(MINIMUM)/bin/python -e '.[all,examples,integrations,test]'
 	$(MINIMUM)/bin/python -m pytest -n auto --dist loadfile $(OLD_WARNINGS)
 	$(MAKE) test-extras LOWEST=--lowest
 
@@ -102,6 +102,7 @@ format: install
 	$(BIN)/ruff format .
 
 bench: install
+	$(BIN)/uv pip install --quiet --python $(BIN)/python -e '.[bench]'
 	@failed=0; for script in benchmarks/*.py; do \
 		echo "== $$script"; $(BIN)/python $$script || failed=1; \
 	done; exit $$failed

@@ -2,6 +2,7 @@
 
 import pickletools
 from collections.abc import Iterator
+from math import prod
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias
 
@@ -53,8 +54,11 @@ def _read(file: BinaryIO, name: str, shape: list[int], steps: list[int]) -> tupl
     kind = np.dtype("<i8" if name.endswith("num_batches_tracked") else "<f4")
     count = int.from_bytes(file.read(8), "little")
     content = file.read(count * kind.itemsize)
-    # as_strided would read on beyond the end without a word.
-    if len(content) < count * kind.itemsize or np.dot(np.subtract(shape, 1), steps) >= count:
+    if len(content) < count * kind.itemsize:
         raise ValueError(f"{file.name} is cut off: {name} of shape {shape} is not all there.")
+    # as_strided would read what lies before and after the numbers, without a word.
+    last = sum((size - 1) * step for size, step in zip(shape, steps, strict=True))
+    if min([*shape, *steps], default=1) < 1 or prod(shape) > count or last >= count:
+        raise ValueError(f"{file.name} says that {name} lies outside of its own numbers.")
     strides = [kind.itemsize * step for step in steps]
     return name, np.ascontiguousarray(as_strided(np.frombuffer(content, kind), shape, strides))

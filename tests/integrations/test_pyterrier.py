@@ -54,3 +54,15 @@ def test_tables_that_are_none_are_refused():
     twice = pd.DataFrame({"qid": [0, 0], "docno": [1, 1], "label": [1, 1]})
     with pytest.raises(InputError, match="names '1' twice under query '0'"):
         frame_to_qrels(twice)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), "high", None])
+def test_scores_that_are_no_numbers_are_refused(value):
+    with pytest.raises(InputError, match=r"score of '1' under query '0' .* a finite number"):
+        frame_to_run(pd.DataFrame({"qid": [0], "docno": [1], "score": [value]}))
+
+
+@pytest.mark.parametrize("value", [1.5, float("nan"), "1"])
+def test_labels_that_are_no_whole_numbers_are_refused(value):
+    with pytest.raises(InputError, match=r"label of '1' under query '0' .* a whole number"):
+        frame_to_qrels(pd.DataFrame({"qid": [0], "docno": [1], "label": [value]}))

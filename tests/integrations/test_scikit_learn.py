@@ -101,5 +101,5 @@ def test_weights_become_distances_in_the_same_order(moons):
     plain = RAN(10, metric="precomputed").fit(distances).neighbors_
     np.testing.assert_array_equal(found.indices, plain.indices)
     assert distances_of_weights(sparse.csr_array((3, 3))).nnz == 0
-    with pytest.raises(InputError, match="negative"):
+    with pytest.raises(InputError, match=r"negative.* must hold weights above zero"):
         distances_of_weights(-weights)

@@ -26,10 +26,9 @@ def blocks(page):
     return re.findall(r"^```json\n(.*?)^```$", (ROOT / page).read_text(), re.DOTALL | re.MULTILINE)
 
 
-def test_the_readme_shows_what_is_answered(all_digits):
-    readme = (ROOT / "README.md").read_text()
-    (request,) = re.findall(r"-d '(\{.*?\})'", readme)
-    (shown,) = blocks("README.md")
+def test_the_docs_show_what_is_answered(all_digits):
+    (request,) = re.findall(r"-d '(\{.*?\})'", (ROOT / "docs/serving.md").read_text())
+    (shown,) = (block for block in blocks("docs/serving.md") if '"answers"' in block)
     answer = all_digits.post("/v1/indexes/digits/query", json=json.loads(request)).json()
     (one,), (other,) = json.loads(shown)["answers"], answer["answers"]
     for expected, found in zip(one.pop("results"), other.pop("results"), strict=True):

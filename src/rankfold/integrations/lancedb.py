@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import clone
 
 from rankfold.check import InputError, MissingExtraError, check_choice
-from rankfold.integrations.reranking import rerank
+from rankfold.integrations.reranking import check_ranker, rerank
 from rankfold.neighbors import ExactEngine
 from rankfold.rankers import RAN
 from rankfold.rankers.base import Ranker
@@ -57,6 +57,7 @@ class RankReranker(Reranker):
     ) -> None:
         super().__init__(return_score)
         check_choice(metric, "metric", tuple(METRICS))
+        check_ranker(ranker)
         self.metric, self.column, self.embed, self.ranker = metric, column, embed, ranker
 
     def rerank_vector(self, query: str, vector_results: pa.Table) -> pa.Table:
@@ -106,6 +107,13 @@ class RankReranker(Reranker):
             raise InputError(
                 f"the search returned the columns {', '.join(table.column_names)}, but not "
                 f"{self.column!r}; select the column of vectors, or name it with column=.",
+                "column",
+            )
+        n_empty = table[self.column].null_count
+        if n_empty:
+            raise InputError(
+                f"{n_empty} of the {len(table)} rows that were found have no vector in the column "
+                f"{self.column!r}; leave them out with where('{self.column} IS NOT NULL').",
                 "column",
             )
         return np.array(table[self.column].to_pylist(), dtype=np.float64)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import isfinite
+from numbers import Real
 from typing import Any
 
 from rankfold.check import InputError, MissingExtraError
@@ -67,6 +69,13 @@ def _grouped(frame: pd.DataFrame, value: str, kind: Any) -> dict[str, dict[str, 
     for query, point, number in zip(frame["qid"], frame["docno"], frame[value], strict=True):
         results = found.setdefault(str(query), {})
         if str(point) in results:
-            raise InputError(f"the table names {str(point)!r} twice under query {str(query)!r}.")
+            raise InputError(
+                f"the table names {str(point)!r} twice under query {str(query)!r}; keep one row."
+            )
+        if not isinstance(number, Real) or not isfinite(number) or kind(number) != number:
+            raise InputError(
+                f"the {value} of {str(point)!r} under query {str(query)!r} is {number!r}, but must "
+                f"be a {'whole' if kind is int else 'finite'} number."
+            )
         results[str(point)] = kind(number)
     return found

@@ -33,13 +33,18 @@ def rerank(
     >>> rerank([[1.0, 0.0], [0.0, 1.0], [0.9, 0.1]], [1.0, 0.1], top=2)[0]
     array([2, 0])
     """
-    if ranker is not None and not isinstance(ranker, Ranker):
-        raise InputError(
-            f"ranker is {ranker!r}, but must be a ranker, such as RAN(metric='cosine').", "ranker"
-        )
+    check_ranker(ranker)
     if not len(candidates):
         return np.empty(0, dtype=np.intp), np.empty(0)
     points = check_matrix(candidates, "candidates")
     fitted = (RAN(metric="cosine") if ranker is None else clone(ranker)).fit(points)
     ranking = fitted.rank(vectors=query, top=top)
     return ranking.ids, ranking.scores
+
+
+def check_ranker(ranker: object) -> None:
+    """Require a ranker, or None for the one that is taken by default."""
+    if ranker is not None and not isinstance(ranker, Ranker):
+        raise InputError(
+            f"ranker is {ranker!r}, but must be a ranker, such as RAN(metric='cosine').", "ranker"
+        )

@@ -15,6 +15,7 @@ from sklearn.base import (
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rankfold.check import InputError, check_count
+from rankfold.neighbors import GIVEN_METRICS
 from rankfold.rankers import RAN
 from rankfold.types import Query, Ranking
 
@@ -131,20 +132,16 @@ class RankedNeighborsTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMix
         return sparse.csr_matrix((np.clip(distances, 0.0, 1.0), columns, starts), shape=shape)
 
     def _checked(self, X: Any, ranker: RAN, reset: bool) -> Any:
-        form = "csr" if _is_precomputed(ranker) else False
+        form = "csr" if ranker.metric in GIVEN_METRICS else False
         kinds = [np.float64, np.float32]
         return validate_data(self, X, dtype=kinds, accept_sparse=form, reset=reset)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        given = self.ranker is not None and _is_precomputed(self.ranker)
+        given = self.ranker is not None and self.ranker.metric in GIVEN_METRICS
         tags.input_tags.pairwise = tags.input_tags.sparse = given
         tags.transformer_tags.preserves_dtype = []
         return tags
-
-
-def _is_precomputed(ranker: RAN) -> bool:
-    return str(ranker.metric).startswith("precomputed")
 
 
 def distances_of_weights(weights: Any) -> sparse.csr_array:
@@ -170,7 +167,11 @@ def distances_of_weights(weights: Any) -> sparse.csr_array:
     graph.setdiag(0.0)
     graph.eliminate_zeros()
     if not (np.isfinite(graph.data).all() and (graph.data > 0).all()):
-        raise InputError("weights holds values that are negative, NaN or infinite.", "weights")
+        raise InputError(
+            "weights holds values that are negative, NaN or infinite, but must hold weights above "
+            "zero, and nothing where there is no edge; distances are fitted as they are.",
+            "weights",
+        )
     if graph.nnz:
         graph.data = np.sqrt(np.log(graph.data.max()) - np.log(graph.data))
     return graph

@@ -18,7 +18,12 @@ from rankfold.neighbors.exact import METRICS, ExactEngine
 from rankfold.neighbors.given import GivenEngine
 from rankfold.neighbors.learned import Learned, Round, changed_rows
 from rankfold.neighbors.living import LivingEngine
-from rankfold.neighbors.measure import mean_sq_distances, plain_sq_distances, positive_shares
+from rankfold.neighbors.measure import (
+    GIVEN_METRICS,
+    mean_sq_distances,
+    plain_sq_distances,
+    positive_shares,
+)
 from rankfold.neighbors.rows import Rows
 
 ENGINES: dict[str, type[Engine]] = {"exact": ExactEngine, "faiss": FaissEngine}
@@ -26,6 +31,7 @@ ENGINES: dict[str, type[Engine]] = {"exact": ExactEngine, "faiss": FaissEngine}
 
 __all__ = [
     "ENGINES",
+    "GIVEN_METRICS",
     "METRICS",
     "Change",
     "DistantEngine",

@@ -17,6 +17,7 @@ from rankfold.check import (
     check_norms,
 )
 from rankfold.neighbors.measure import (
+    GIVEN_METRICS,
     measure_all,
     measured_candidates,
     measured_row,
@@ -81,7 +82,7 @@ class ExactEngine:
         self.block_bytes = block_bytes
         self.n_points: int = X.shape[0]
         self.n_features: int = X.shape[1]
-        self._precomputed = metric.startswith("precomputed")
+        self._precomputed = metric in GIVEN_METRICS
         if self._precomputed:
             if self.n_points != self.n_features:
                 raise InputError(

@@ -8,11 +8,14 @@ from typing import Any
 import numpy as np
 
 from rankfold.check import InputError, check_choice, check_distances, check_vectors
-from rankfold.neighbors.measure import nearest_columns, plain_sq_distances, without_unknown
+from rankfold.neighbors.measure import (
+    GIVEN_METRICS,
+    nearest_columns,
+    plain_sq_distances,
+    without_unknown,
+)
 from rankfold.neighbors.rows import runs
 from rankfold.types import NOBODY, FloatArray, IntArray, Neighbors, Query
-
-GIVEN_METRICS = ("precomputed", "precomputed_sq")
 
 
 class GivenEngine:

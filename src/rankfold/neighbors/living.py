@@ -15,7 +15,7 @@ from rankfold.neighbors.exact import ExactEngine
 from rankfold.neighbors.exact_points import ExactPoints
 from rankfold.neighbors.faiss_points import FaissPoints
 from rankfold.neighbors.learned import Learned
-from rankfold.neighbors.measure import pair_sq_distances
+from rankfold.neighbors.measure import GIVEN_METRICS, pair_sq_distances
 from rankfold.neighbors.planning import Planning, Points
 from rankfold.neighbors.repair import Patch
 from rankfold.neighbors.stored import StoredLists
@@ -92,7 +92,7 @@ class LivingEngine:
         engine : ExactEngine or FaissEngine, optional
             An engine of the same points, which is to be left alone from then on.
         """
-        if str(metric).startswith("precomputed"):
+        if metric in GIVEN_METRICS:
             raise InputError(
                 f"metric is {metric!r}, but points that come and go must be vectors; "
                 "use metric='euclidean' or 'cosine'."

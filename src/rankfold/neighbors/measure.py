@@ -13,6 +13,9 @@ from rankfold.types import NOBODY, BoolArray, FloatArray, IntArray, Neighbors, Q
 if TYPE_CHECKING:
     from rankfold.neighbors.contract import Engine
 
+GIVEN_METRICS = ("precomputed", "precomputed_sq")
+"""Those that say that distances are given, plain or squared."""
+
 
 def row_blocks(n_rows: int, row_size: int, block_bytes: int) -> Iterator[slice]:
     """Cut rows into blocks that hold at most so many bytes of float64 each."""

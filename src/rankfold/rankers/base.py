@@ -22,7 +22,15 @@ from rankfold.check import (
     check_query,
     check_top,
 )
-from rankfold.neighbors import METRICS, Engine, GivenEngine, choose_engine, is_distant, live_points
+from rankfold.neighbors import (
+    GIVEN_METRICS,
+    METRICS,
+    Engine,
+    GivenEngine,
+    choose_engine,
+    is_distant,
+    live_points,
+)
 from rankfold.rankers.flow import Edges, Flow, Scored
 from rankfold.rankers.ordering import is_certain, order_points
 from rankfold.rankers.parallel import in_order
@@ -71,8 +79,13 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
 
     def _engine(self, X: Any) -> Engine:
         if not (is_distant(X) or isinstance(X, Engine)):
-            form = "csr" if self._precomputed else False
-            X = validate_data(self, X, dtype=[np.float64, np.float32], accept_sparse=form)
+            if issparse(X) and self.metric not in GIVEN_METRICS:
+                raise InputError(
+                    f"X is sparse, but metric={self.metric!r} takes dense vectors: give "
+                    "X.toarray(). A sparse graph of distances takes metric='precomputed'.",
+                    "X",
+                )
+            X = validate_data(self, X, dtype=[np.float64, np.float32], accept_sparse="csr")
             return GivenEngine(X, self.metric) if issparse(X) else choose_engine(X, self.metric)
         if X.metric != self.metric:
             raise InputError(
@@ -314,9 +327,5 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = tags.input_tags.sparse = self._precomputed
+        tags.input_tags.pairwise = tags.input_tags.sparse = self.metric in GIVEN_METRICS
         return tags
-
-    @property
-    def _precomputed(self) -> bool:
-        return str(self.metric).startswith("precomputed")

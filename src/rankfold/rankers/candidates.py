@@ -66,7 +66,7 @@ def _given_neighbors(engine: GivenEngine, asked: int, n_more: int, automatic: bo
             f"{np.count_nonzero(short)} of {len(lengths)} lists of the graph are shorter, that of "
             f"point {int(np.argmin(lengths))} with {int(lengths.min())} the shortest; these points "
             "use what they have.",
-            stacklevel=6,
+            stacklevel=5,
         )
     return asked
 

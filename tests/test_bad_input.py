@@ -22,7 +22,7 @@ FIT = {
     "no features": (RAN(), X[:, :0], "0 feature(s)"),
     "words": (RAN(), np.full((3, 2), "word"), "could not convert string to float"),
     "complex": (RAN(), X.astype(complex), "Complex data not supported"),
-    "sparse": (RAN(), sparse.csr_array(X), "Sparse data was passed"),
+    "sparse": (RAN(), sparse.csr_array(X), "X is sparse"),
     "overflow": (RAN(), X * 1e200, "too large for squared distances"),
     "k zero": (RAN(0), X, "n_neighbors is 0, but must be a whole number of at least 1"),
     "k fraction": (RAN(2.5), X, "n_neighbors is 2.5"),

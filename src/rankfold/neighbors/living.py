@@ -92,7 +92,7 @@ class LivingEngine:
         engine : ExactEngine or FaissEngine, optional
             An engine of the same points, which is to be left alone from then on.
         """
-        if metric in GIVEN_METRICS:
+        if str(metric) in GIVEN_METRICS:
             raise InputError(
                 f"metric is {metric!r}, but points that come and go must be vectors; "
                 "use metric='euclidean' or 'cosine'."

@@ -327,5 +327,5 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = tags.input_tags.sparse = self.metric in GIVEN_METRICS
+        tags.input_tags.pairwise = tags.input_tags.sparse = str(self.metric) in GIVEN_METRICS
         return tags

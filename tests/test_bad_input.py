@@ -14,8 +14,8 @@ X = np.random.default_rng(0).normal(size=(30, 4))
 D = np.abs(X[:, :1] - X[:, 0])
 
 FIT = {
-    "nan": (RAN(), np.where(X > 2, np.nan, X), "contains NaN"),
-    "infinity": (RAN(), np.where(X > 2, np.inf, X), "contains infinity"),
+    "nan": (RAN(), np.where(X > 2, np.nan, X), "of X holds NaN or infinity (in column"),
+    "infinity": (RAN(), np.where(X > 2, np.inf, X), "of X holds NaN or infinity (in column"),
     "one row flat": (RAN(), X[0], "Expected 2D array, got 1D array"),
     "three axes": (RAN(), X[None], "Found array with dim 3"),
     "no points": (RAN(), X[:0], "0 sample(s)"),

@@ -13,11 +13,14 @@ import numpy as np
 from rankfold.types import BoolArray, FloatArray, IntArray, Query
 
 ROUNDING = 1e-8
-"""Negative distances up to this share of the largest one are taken for rounding of zero."""
+"""Differences up to this share of the largest number are taken for rounding."""
 
 
-DIAGONAL = 1e-6
-"""Distances of points to themselves up to this share of the largest one count as zero."""
+ZERO = 1e-5
+"""Distances up to this share of the largest one, above or below zero, may be rounding of zero.
+
+Such is that of cosine distances in single precision.
+"""
 
 
 FINITE_BLOCK = 2**22
@@ -145,11 +148,12 @@ def check_matrix(array: Any, name: str, n_columns: int | None = None, first: int
         raise InputError(f"{name} has shape {matrix.shape}, but must have shape {expected}.")
     if matrix.dtype != np.float32:
         matrix = matrix.astype(np.float64, copy=False)
-    _check_finite(matrix, name, first)
+    check_finite(matrix, name, first)
     return matrix
 
 
-def _check_finite(matrix: FloatArray, name: str, first: int) -> None:
+def check_finite(matrix: FloatArray, name: str, first: int = 0) -> None:
+    """Require finite numbers; ``first`` is the number of the first row, for the message."""
     step = max(1, FINITE_BLOCK // max(1, matrix.shape[1]))
     for start in range(0, len(matrix), step):
         finite = np.isfinite(matrix[start : start + step])
@@ -203,11 +207,21 @@ def check_directions(vectors: FloatArray, name: str, first: int = 0) -> FloatArr
     return scaled
 
 
-def check_distances(distances: FloatArray, name: str, squared: bool) -> None:
-    """Require distances that are not negative beyond rounding and, if need be, can be squared."""
-    least, largest = float(distances.min(initial=0.0)), float(distances.max(initial=0.0))
-    if least < -ROUNDING * largest:
-        row, column = np.unravel_index(int(np.argmin(distances)), distances.shape)
+def check_distances(distances: Any, name: str, squared: bool) -> None:
+    """Require distances that are not negative beyond rounding and, if need be, can be squared.
+
+    They are an array, or a sparse one of which only the stored entries count.
+    """
+    entries = distances.tocoo() if hasattr(distances, "tocoo") else None
+    values = distances if entries is None else entries.data
+    least, largest = float(values.min(initial=0.0)), float(values.max(initial=0.0))
+    if least < -ZERO * largest:
+        place = int(np.argmin(values))
+        row, column = (
+            np.unravel_index(place, values.shape)
+            if entries is None
+            else (entries.row[place], entries.col[place])
+        )
         raise InputError(
             f"{name} holds the negative distance {least:.6g} at row {row}, column {column}; "
             "distances must be zero or more. Similarities must be turned into distances first."
@@ -219,7 +233,7 @@ def check_distances(distances: FloatArray, name: str, squared: bool) -> None:
 def check_diagonal(distances: FloatArray, name: str) -> None:
     """Require that every point is at distance zero from itself."""
     own = np.abs(np.diagonal(distances))
-    if own.max(initial=0.0) > DIAGONAL * float(distances.max(initial=0.0)):
+    if own.max(initial=0.0) > ZERO * float(distances.max(initial=0.0)):
         row = int(np.argmax(own))
         raise InputError(
             f"{name} says that point {row} is at distance {own[row]:.6g} from itself, but the "

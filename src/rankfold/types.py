@@ -286,3 +286,7 @@ class Dataset:
     X: FloatArray
     labels: IntArray
     metric: str = "euclidean"
+
+    def __repr__(self) -> str:
+        shape = " x ".join(map(str, np.shape(self.X)))
+        return f"Dataset({self.name!r}, {shape}, {self.metric})"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import average_precision_score
 
-from rankfold import RAN, Dataset, Euclidean, InputError, metrics
+from rankfold import RAN, Dataset, Euclidean, InputError, datasets, metrics
 from rankfold.evaluation import Evaluation, evaluate
 
 RANKERS = {"euclidean": Euclidean(), "ran": RAN(n_neighbors=8)}
@@ -259,3 +259,11 @@ def test_query_with_nothing_to_find():
 def test_errors_of_a_ranker_come_through_from_processes():
     with pytest.raises(InputError, match="smoothness is 0"):
         evaluate({"ran": RAN(5, 0)}, blobs(200), n_jobs=2)
+
+
+def test_an_evaluation_prints_as_its_table_and_is_named_in_short():
+    moons = datasets.load("moons")
+    found = evaluate({"RAN": RAN(n_neighbors=10)}, moons, "precision@5", queries=3)
+    assert str(found).split() == found.to_text().split()
+    assert repr(found) == "Evaluation('moons', 3 queries, of RAN)"
+    assert repr(moons) == "Dataset('moons', 400 x 2, euclidean)"

@@ -146,7 +146,7 @@ def test_lists_of_which_some_are_short_are_told_of(digits):
 @pytest.mark.parametrize(
     ("entries", "message"),
     [
-        ([(0, 1, -1.0)], "negative distance -1"),
+        ([(0, 2, 1.0), (1, 0, 2.0), (2, 1, -1.0)], "negative distance -1 at row 2, column 1"),
         ([(0, 1, 1.0), (2, 2, 0.5)], "point 2 is at distance 0.5 from itself"),
         ([(0, 1, np.inf)], "leave out entries that are unknown"),
         ([(0, 1, np.nan)], "leave out entries that are unknown"),
@@ -185,3 +185,15 @@ def test_unseen_rows_are_checked(digits, finder):
     ]:
         with pytest.raises(InputError, match=message):
             ranker.rank(vectors=wrong)
+
+
+def test_cosine_distances_in_single_precision_may_be_rounded_below_zero(digits):
+    lengths = np.linalg.norm(digits[:N], axis=1, keepdims=True)
+    unit = (digits[:N] / lengths).astype(np.float32)
+    exact = RAN(n_neighbors=5, metric="cosine").fit(digits[:N]).rank(ids=0, top=20)
+    whole = np.float32(1) - unit @ unit.T
+    whole[0, 0] = -7e-7
+    graph = sparse.csr_array(whole)
+    for distances in (whole, graph):
+        found = RAN(n_neighbors=5, metric="precomputed_sq").fit(distances).rank(ids=0, top=20)
+        np.testing.assert_array_equal(found.ids, exact.ids)

@@ -56,6 +56,7 @@ def test_nonsense_gives_clear_errors_and_never_reaches_sql(store, text):
     [
         ("", "expected the name of a column"),
         ("price <", "expected a number"),
+        ("price == 3", "compared by a single '='"),
         ("price < 'ten'", "a column of number values is compared with a text"),
         ("color = 3", "a column of text values is compared with a number"),
         ("sold = 1", "a column of boolean values is compared with a number"),

@@ -49,7 +49,7 @@ class Row:
 
 def to_text(rows: Sequence[Row], title: str, notes: Sequence[str], width: int | None = None) -> str:
     """Return a table in plain ASCII, one section per metric."""
-    table = Table(title=title, box=ASCII_DOUBLE_HEAD)
+    table = Table(title=title, title_justify="left", box=ASCII_DOUBLE_HEAD)
     for name in HEAD:
         align: JustifyMethod = "left" if name in ("metric", "method") else "right"
         table.add_column(name, justify=align, overflow="fold")

@@ -61,6 +61,13 @@ class Evaluation:
         answered = values[np.isfinite(values)]
         return float(answered.mean()) if len(answered) else float("nan")
 
+    def __str__(self) -> str:
+        return "\n".join(map(str.rstrip, self.to_text().splitlines()))
+
+    def __repr__(self) -> str:
+        methods = ", ".join(self.values)
+        return f"Evaluation({self.dataset!r}, {len(self.queries)} queries, of {methods})"
+
     def to_text(self, width: int | None = None) -> str:
         """Return the table for reading in a terminal."""
         return formats.to_text(self.table(), self._title(), self._notes(), width)

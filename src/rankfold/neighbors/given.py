@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rankfold.check import InputError, check_choice, check_distances, check_vectors
+from rankfold.check import ZERO, InputError, check_choice, check_distances, check_vectors
 from rankfold.neighbors.measure import (
     GIVEN_METRICS,
     nearest_columns,
@@ -135,9 +135,9 @@ def _checked_graph(graph: Any, metric: str) -> Any:
             f"the graph holds {graph.data.dtype} values of which some are no finite real numbers; "
             "leave out entries that are unknown."
         )
-    check_distances(graph.data[None, :], "the graph", squared=metric == "precomputed")
+    check_distances(graph, "the graph", squared=metric == "precomputed")
     own = np.abs(graph.diagonal())
-    if own.max(initial=0.0) > 0:
+    if own.max(initial=0.0) > ZERO * float(graph.data.max(initial=0.0)):
         row = int(np.argmax(own))
         raise InputError(
             f"the graph says that point {row} is at distance {own[row]:.6g} from itself, but its "

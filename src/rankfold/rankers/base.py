@@ -17,6 +17,7 @@ from rankfold.check import (
     InputError,
     check_choice,
     check_count,
+    check_finite,
     check_flag,
     check_list,
     check_query,
@@ -85,7 +86,12 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
                     "X.toarray(). A sparse graph of distances takes metric='precomputed'.",
                     "X",
                 )
-            X = validate_data(self, X, dtype=[np.float64, np.float32], accept_sparse="csr")
+            try:
+                X = validate_data(self, X, dtype=[np.float64, np.float32], accept_sparse="csr")
+            except ValueError:
+                if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind == "f":
+                    check_finite(X, "X")  # says where
+                raise
             return GivenEngine(X, self.metric) if issparse(X) else choose_engine(X, self.metric)
         if X.metric != self.metric:
             raise InputError(

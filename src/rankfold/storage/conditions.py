@@ -192,6 +192,8 @@ class _Parser:
             return token.text, "text"
         if token.kind == "keyword" and token.text in ("true", "false"):
             return token.text == "true", "boolean"
+        if token.kind == "symbol" and token.text == "=":
+            raise self._mistake("values are compared by a single '='")
         if token.kind != "number":
             raise self._unexpected("a number, a text in quotes, true or false")
         whole = token.text.lstrip("+-").isdigit() and len(token.text) <= 20

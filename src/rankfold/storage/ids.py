@@ -26,8 +26,8 @@ def checked_ids(ids: Any) -> list[Id]:
         place = next(i for i, value in enumerate(checked) if type(value) not in (int, str))
         value = checked[place]
         raise InputError(
-            f"id {place} is {value!r} ({type(value).__name__}), but ids are whole numbers or texts; "
-            "an example that is not in the index goes into vectors."
+            f"id {place} is {value!r} ({type(value).__name__}), but ids are whole numbers or "
+            "texts; an example that is not in the index goes into vectors."
         )
     if str in kinds:
         _check_names([value for value in checked if type(value) is str])

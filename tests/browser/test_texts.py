@@ -126,3 +126,12 @@ def test_plain_distance_is_named_by_the_metric(shown):
 def test_examples_have_no_texts(shown, page):
     shown.open("#two-moons")
     expect(page.locator(".lists .texts, .lists .text, #examples p")).to_have_count(0)
+
+
+def test_several_examples_take_a_line_each(shown):
+    shown.open("#texts?ids=7")
+    alone = shown["example-text"].bounding_box()["height"]
+    with shown.answered():
+        shown.page.evaluate("() => { location.hash = '#texts?ids=7,8'; }")
+    expect(shown["example-text"]).to_have_count(2)
+    assert shown["example-text"].first.bounding_box()["height"] < alone / 2

@@ -167,3 +167,30 @@ def test_pixels_become_a_vector(call):
     pixels = "new Uint8ClampedArray([255, 255, 255, 255, 0, 0, 0, 255])"
     assert call("vectors.js", f"m.fromPixels({pixels}, false, 16)") == pytest.approx([16, 0])
     assert call("vectors.js", f"m.fromPixels({pixels}, true, 1)") == [1, 1, 1, 0, 0, 0]
+
+
+def test_the_column_to_read_tells_points_apart(call):
+    columns = {"kind": "text", "name": "text", "body": "text", "year": "integer"}
+    points = [
+        {"kind": "a very long name of a kind", "name": name, "body": body, "year": 1}
+        for name, body in (("one", "the first"), ("two", "the second"), ("three", None))
+    ]
+    read = "m.readColumn(...given)"
+    assert call("columns.js", read, columns, points) == "body"
+    assert call("columns.js", read, {**columns, "body": "number"}, points) == "name"
+    assert call("columns.js", read, {"kind": "text", "year": "integer"}, points) is None
+    assert call("columns.js", read, columns, []) is None
+    assert call("columns.js", "m.cut(...given)", " one\n two three", 8) == "one two…"
+
+
+def test_the_column_to_judge_by_names_kinds(call):
+    def judged(columns, judge=None):
+        return call(
+            "columns.js", "m.judgedColumn(...given)", {"columns": columns}, {"judge": judge}
+        )
+
+    assert judged({"Text": "text", "year": "number", "kind": "text"}) == "kind"
+    assert judged({"text": "text", "image": "text"}) == "text"
+    assert judged({"text": "text", "kind": "text"}, "text") == "text"
+    assert judged({"text": "text"}, "gone") is None
+    assert judged({"year": "number"}) is None

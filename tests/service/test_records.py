@@ -11,6 +11,7 @@ import pytest
 from guarded_service import JSON, asking, guarded
 
 from rankfold.check import StorageError
+from rankfold.service.app import create_app
 from rankfold.service.logs import JsonLines
 from rankfold.service.settings import Settings
 
@@ -176,6 +177,23 @@ def test_the_log_tells_of_requests_and_nothing_of_their_content(caplog):
     assert facts["milliseconds"] >= 0
     told = [facts[name] for name in ("level", "event", "method", "route", "status")]
     assert told == ["info", "request", "POST", "/items", 200]
+
+
+def test_files_of_the_page_are_logged_for_those_who_look_closer(caplog):
+    caplog.set_level("DEBUG", logger="rankfold.service")
+    paths = ["/", "/page/main.js", "/page/style.css", "/page/gone.js"]
+    answers(create_app({}), *[("GET", path, {}) for path in paths])
+    told = [
+        (record.levelname, record.route, record.status)
+        for record in caplog.records
+        if record.getMessage() == "request"
+    ]
+    assert told == [
+        ("INFO", "/", 200),
+        ("DEBUG", "/page/{name}", 200),
+        ("DEBUG", "/page/{name}", 200),
+        ("INFO", "/page/{name}", 404),
+    ]
 
 
 def test_tracebacks_are_a_field():

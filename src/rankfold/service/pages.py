@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from hashlib import sha256
 from importlib.resources import files
 from typing import NamedTuple
@@ -9,6 +10,7 @@ from typing import NamedTuple
 from fastapi import APIRouter, Request, Response
 
 from rankfold.service.problems import Problem
+from rankfold.service.records import record_of
 
 KINDS = {
     "html": "text/html; charset=utf-8",
@@ -50,6 +52,8 @@ def page_router() -> APIRouter:
     async def part(name: str, request: Request) -> Response:
         if name not in page:
             raise Problem(404, "the page has no such file.")
+        # One look at the page asks for all of them, which would hide what matters in the log.
+        record_of(request.scope).level = logging.DEBUG
         return _sent(page[name], request)
 
     return router

@@ -74,7 +74,7 @@ class Recorder:
             "status": status,
             "milliseconds": round(1000 * seconds, 1),
         }
-        log.info("request" if status else GONE, extra=fields)
+        log.log(record.level, "request" if status else GONE, extra=fields)
 
 
 def _new_record(scope: Scope) -> Record:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, field
 from secrets import token_hex
 
@@ -16,6 +17,7 @@ class Record:
 
     request_id: str = field(default_factory=lambda: token_hex(8))
     reason: str = ""
+    level: int = logging.INFO
 
 
 def record_of(scope: Scope) -> Record:

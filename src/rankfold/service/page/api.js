@@ -8,6 +8,7 @@ import { RoundedError, readJson, writeJson } from "./json.js";
  * @property {string} name
  * @property {number} points
  * @property {number} features
+ * @property {string} metric
  * @property {number} n_neighbors
  * @property {number} list_width
  * @property {Record<string, string>} columns

@@ -1,5 +1,6 @@
 /** The explanation of one point: its two places, and the path that leads to it. */
 
+import { cut } from "./columns.js";
 import { byId, make } from "./elements.js";
 import { writeJson } from "./json.js";
 import { counted, move, nameOf, percent, short } from "./moves.js";
@@ -27,7 +28,7 @@ const MOST_LINKS = 14,
 const WITHOUT_PATH = {
   "no graph": "This method has no graph.",
   unreached:
-    "No path of neighbours leads from the query to this point. What is close in a straight line need not be connected.",
+    "No path of neighbours leads from the query to this point. What is near need not be connected.",
   apart: "The first graph has no path to it; a later one does.",
 };
 
@@ -60,6 +61,7 @@ export function showOwn(id, words) {
  * @param {Reason|null} about.reason
  * @param {string|null} about.failed
  * @param {(id: Id) => string|null} about.picture
+ * @param {string|null} about.text what the point is
  * @param {Record<string, unknown>} about.payload
  */
 export function showCard({
@@ -73,6 +75,7 @@ export function showCard({
   reason,
   failed,
   picture,
+  text,
   payload,
 }) {
   const byDistance = reason && !filtered ? reason.distance_rank : plain;
@@ -97,7 +100,7 @@ export function showCard({
     {},
     make("h2", {}, image ? make("img", { src: image, alt: "" }) : null, `Why is ${nameOf(id)} here?`),
     make("p", { class: "places", "data-testid": "why-places" }, ...places()),
-    make("p", { class: "facts", "data-testid": "why-facts" }, facts(payload)),
+    make("p", { class: "facts", "data-testid": "why-facts" }, facts(payload, text)),
   );
   const right = make("div", { "data-testid": "why-path" });
   if (failed) right.append(make("p", {}, failed));
@@ -109,7 +112,8 @@ export function showCard({
       full(reason, filtered),
     );
   const open = byId("why").querySelector("details")?.open;
-  byId("why").replaceChildren(left, right);
+  const whole = text === null ? [] : [make("p", { class: "text", "data-testid": "why-whole" }, text)];
+  byId("why").replaceChildren(...whole, left, right);
   byId("why").dataset.about = writeJson(id);
   if (open && right.querySelector("details")) right.querySelector("details").open = true;
   keepClear();
@@ -128,17 +132,14 @@ function keepClear() {
   card.style.bottom = `${dock.getBoundingClientRect().bottom - top + 8}px`;
 }
 
-/** What else is known about the point, on a line or two. @param {Record<string, unknown>} payload */
-export function facts(payload) {
+/** What else is known about the point, on a line or two. @param {Record<string, unknown>} payload @param {string|null} text shown already */
+export function facts(payload, text) {
   return Object.entries(payload)
-    .filter(([, value]) => value !== null && !String(value).startsWith("data:"))
+    .filter(([, value]) => value !== null && value !== text && !String(value).startsWith("data:"))
     .slice(0, MOST_FACTS)
-    .map(([column, value]) => `${column} ${cut(String(value))}`)
+    .map(([column, value]) => `${column} ${cut(String(value), LONGEST_FACT)}`)
     .join(" · ");
 }
-
-/** @param {string} text */
-const cut = (text) => (text.length > LONGEST_FACT ? `${text.slice(0, LONGEST_FACT - 1)}…` : text);
 
 /** @param {number|undefined} rank @param {number} depth @param {string} how */
 function place(rank, depth, how) {

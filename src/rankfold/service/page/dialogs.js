@@ -34,7 +34,7 @@ function fillHelp() {
     make(
       "p",
       {},
-      "The same points twice. Left, they are ranked by straight-line distance to the query. Right, by RAN, Ranking with Adaptive Neighbors: scores flow from neighbour to neighbour, so that what is connected to the query comes first, even where something else is nearer in a straight line.",
+      "The same points twice. Left, they are ranked by plain distance to the query. Right, by RAN, Ranking with Adaptive Neighbors: scores flow from neighbour to neighbour, so that what is connected to the query comes first, even where something else is nearer.",
     ),
     make(
       "p",

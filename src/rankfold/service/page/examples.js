@@ -11,20 +11,21 @@ import { nameOf } from "./moves.js";
 /**
  * @param {Asked} asked
  * @param {(id: Id) => string|null} picture
+ * @param {(id: Id) => string|null} text what a point is
  * @param {(part: Part) => void} onRemove
  * @param {(() => void)|null} undo
  */
-export function showExamples(asked, picture, onRemove, undo) {
+export function showExamples(asked, picture, text, onRemove, undo) {
   const alone = asked.ids.length + asked.vectors.length === 1;
   const chips = [
     ...asked.ids.map((id) =>
-      chip("id", nameOf(id), picture(id), alone ? null : () => onRemove({ kind: "id", id })),
+      chip("id", nameOf(id), picture(id), text(id), alone ? null : () => onRemove({ kind: "id", id })),
     ),
     ...asked.vectors.map((vector, place) =>
-      chip("vector", vectorName(vector), null, alone ? null : () => onRemove({ kind: "vector", place })),
+      chip("vector", vectorName(vector), null, null, alone ? null : () => onRemove({ kind: "vector", place })),
     ),
     ...asked.negative.map((id) =>
-      chip("negative", `✗ not ${nameOf(id)}`, picture(id), () => onRemove({ kind: "negative", id })),
+      chip("negative", `✗ not ${nameOf(id)}`, picture(id), text(id), () => onRemove({ kind: "negative", id })),
     ),
   ];
   if (undo) {
@@ -46,8 +47,8 @@ export function showExamples(asked, picture, onRemove, undo) {
   byId("unlinked").hidden = holdsVectors(asked);
 }
 
-/** @param {string} kind @param {string} name @param {string|null} image @param {(() => void)|null} remove */
-function chip(kind, name, image, remove) {
+/** @param {string} kind @param {string} name @param {string|null} image @param {string|null} text @param {(() => void)|null} remove */
+function chip(kind, name, image, text, remove) {
   const button =
     remove &&
     make("button", { type: "button", class: "quiet", "aria-label": `Remove ${name}`, onclick: remove }, "✕");
@@ -57,6 +58,7 @@ function chip(kind, name, image, remove) {
     image ? make("img", { src: image, alt: "" }) : null,
     make("span", { title: name }, name),
     button,
+    text === null ? null : make("p", { title: text, "data-testid": "example-text" }, text),
   );
 }
 

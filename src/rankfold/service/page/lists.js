@@ -1,5 +1,6 @@
 /** The two lists of results. */
 
+import { cut } from "./columns.js";
 import { byId, make } from "./elements.js";
 import { readJson, writeJson } from "./json.js";
 import { counterpart, move, nameOf, short } from "./moves.js";
@@ -16,7 +17,9 @@ import { counterpart, move, nameOf, short } from "./moves.js";
  * @property {number} count
  * @property {boolean} pictures
  * @property {boolean} pushed whether negative examples push points away
- * @property {string|null} column
+ * @property {string|null} column to judge by
+ * @property {string|null} read the column that says what points are
+ * @property {(id: Id) => string|null} text what a point is
  * @property {unknown[]} wanted values of the column that the query has
  * @property {Map<Id, Point>} known
  * @property {Map<Id, "right"|"wrong">} marks
@@ -27,6 +30,9 @@ import { counterpart, move, nameOf, short } from "./moves.js";
  * @property {(id: Id, mark: "right"|"wrong") => void} mark
  * @property {(id: Id|null) => void} look
  */
+
+/** Characters of a text that are said aloud. */
+const SAID = 80;
 
 /** @param {Shown} shown @param {Actions} actions */
 export function showLists(shown, actions) {
@@ -41,6 +47,7 @@ export function showLists(shown, actions) {
 /** @param {HTMLElement} list @param {Id[]} ids @param {Shown} shown @param {Actions} actions @param {boolean} shape */
 function fill(list, ids, shown, actions, shape) {
   list.classList.toggle("pictures", shown.pictures);
+  list.classList.toggle("texts", shown.read !== null);
   const rows = ids.map((id, place) => item(id, place + 1, shown, actions, shape));
   if (!rows.length) rows.push(make("li", { class: "none" }, "No point meets the filter."));
   list.replaceChildren(...rows);
@@ -56,7 +63,8 @@ function reachable(row, now) {
 /** @param {Id} id @param {number} rank @param {Shown} shown @param {Actions} actions @param {boolean} shape */
 function item(id, rank, shown, actions, shape) {
   const point = shown.known.get(id);
-  const value = shown.column ? point?.payload?.[shown.column] : undefined;
+  const text = shown.text(id);
+  const value = shown.column && shown.column !== shown.read ? point?.payload?.[shown.column] : undefined;
   const other = shown.wanted.length > 0 && !shown.wanted.includes(value);
   const [score, scoreWords] = shape
     ? [short(shown.shape.scores.get(id) ?? NaN), "score"]
@@ -64,6 +72,7 @@ function item(id, rank, shown, actions, shape) {
   const moved = shape
     ? move(rank, shown.plain.ranks.get(id), shown.depth)
     : counterpart(rank, shown.shape.ranks.get(id), shown.shape.scores.get(id), shown.depth);
+  const told = text === null ? "" : `, ${cut(text, SAID)}`;
   const says = value === undefined ? "" : `, ${shown.column} ${value}${other ? ", unlike the query" : ""}`;
   const pick = make(
     "button",
@@ -72,12 +81,13 @@ function item(id, rank, shown, actions, shape) {
       class: "pick",
       tabindex: -1,
       title: `${nameOf(id)}: ${scoreWords} ${score}; ${moved.words}`,
-      "aria-label": `Rank ${rank}, id ${nameOf(id)}${says}, ${scoreWords} ${score}, ${moved.words}`,
+      "aria-label": `Rank ${rank}, id ${nameOf(id)}${told}${says}, ${scoreWords} ${score}, ${moved.words}`,
     },
     shown.pictures && point?.image ? make("img", { src: point.image, alt: "", loading: "lazy" }) : null,
     make("span", { class: "rank" }, String(rank)),
+    shown.read === null ? null : make("span", { class: "text", title: text }, text ?? "–"),
     make("span", { class: "name" }, nameOf(id)),
-    make("span", { class: "value" }, ...valueParts(shown.column, value)),
+    make("span", { class: "value", title: typeof value === "string" ? value : null }, ...valueParts(shown.column, value)),
     make("span", { class: "score" }, score),
     make("span", { class: "move", "data-kind": moved.kind }, moved.text),
   );
@@ -142,9 +152,10 @@ function focusedId() {
   return row ? readJson(/** @type {string} */ (row.dataset.id)) : null;
 }
 
-/** @param {string|null} column @param {unknown} value */
+/** A text speaks for itself; a number needs the name of its column. @param {string|null} column @param {unknown} value */
 function valueParts(column, value) {
-  return value === undefined ? [] : [make("small", {}, `${column} `), value === null ? "–" : String(value)];
+  if (value === undefined || value === null) return value === null ? ["–"] : [];
+  return typeof value === "string" ? [value] : [make("small", {}, `${column} `), String(value)];
 }
 
 /** @param {number} score minus the squared distance @param {boolean} pushed */

@@ -29,14 +29,16 @@ export class Looking {
    * @param {import("./maps.js").Maps} maps
    * @param {(ids: Id[], signal: AbortSignal) => Promise<void>} fetchPoints
    * @param {(id: Id) => string|null} picture
+   * @param {(id: Id) => string|null} text
    * @param {(id: Id) => Record<string, unknown>} payload
    * @param {() => boolean} busy whether another answer is on its way
    * @param {(error: unknown) => string} onError says what is wrong
    */
-  constructor(maps, fetchPoints, picture, payload, busy, onError) {
+  constructor(maps, fetchPoints, picture, text, payload, busy, onError) {
     this.maps = maps;
     this.fetchPoints = fetchPoints;
     this.picture = picture;
+    this.text = text;
     this.payload = payload;
     this.busy = busy;
     this.onError = onError;
@@ -153,6 +155,7 @@ export class Looking {
       reason,
       failed,
       picture: this.picture,
+      text: this.text(id),
       payload: this.payload(id),
       plain: context.plain.ranks.get(id),
       shape: context.shape.ranks.get(id),

@@ -2,6 +2,7 @@
 
 import * as api from "./api.js";
 import { Turns, batch } from "./asking.js";
+import { judgedColumn } from "./columns.js";
 import { setColumns, setControls } from "./controls.js";
 import { byId, setState } from "./elements.js";
 import { showExamples, without } from "./examples.js";
@@ -53,6 +54,7 @@ export class Page {
       this.maps,
       (ids, signal) => this.view.fetchPoints(ids, signal),
       (id) => this.view.picture(id),
+      (id) => this.view.text(id),
       (id) => this.view.known.get(id)?.payload ?? {},
       () => this.turns.running !== null,
       wrong,
@@ -75,7 +77,7 @@ export class Page {
       setColumns(info, this.view.column);
       if (changed) await this.ask(this.asked, { history: "none", flow: false });
     } catch (error) {
-      if (this.view.isWanted(info, this.view.columnOf(info, asked))) this.fail(error, () => this.judge(asked));
+      if (this.view.isWanted(info, judgedColumn(info, asked))) this.fail(error, () => this.judge(asked));
     }
   }
 
@@ -173,6 +175,7 @@ export class Page {
     showExamples(
       this.asked,
       (id) => this.view.picture(id),
+      (id) => this.view.text(id),
       (part) => this.ask(without(this.asked, part), { history: "push", flow: true }),
       this.past.length ? () => this.undo() : null,
     );

@@ -1,6 +1,7 @@
 /** Opening an index: what is served, what the address names, where its points are. */
 
 import * as api from "./api.js";
+import { judgedColumn } from "./columns.js";
 import { setColumns, setControls } from "./controls.js";
 import { byId, make, setState } from "./elements.js";
 import { nothing, readLink } from "./link.js";
@@ -68,7 +69,7 @@ export class Opening {
     this.page.past = [];
     await this.page.turns.take(async (signal) => {
       try {
-        const column = this.page.view.columnOf(info, asked);
+        const column = judgedColumn(info, asked);
         const { values, places, plane } = await readMap(info, column, signal);
         if (signal.aborted) return;
         Object.assign(this.page, { info, plane });
@@ -98,7 +99,7 @@ export class Opening {
    */
   async renew(info) {
     const { page } = this,
-      column = page.view.columnOf(info, page.asked);
+      column = judgedColumn(info, page.asked);
     const fresh = await api.info(info.name);
     if (fresh.version === page.maps.places?.version) return false;
     const { values, places, plane } = await readMap(fresh, column);

@@ -2,6 +2,7 @@
 
 import * as api from "./api.js";
 import { SHOWN, depthOf } from "./asking.js";
+import { judgedColumn, readColumn } from "./columns.js";
 import { announce, byId } from "./elements.js";
 import { refined } from "./examples.js";
 import { writeJson } from "./json.js";
@@ -24,6 +25,8 @@ export class AnswerView {
     this.page = page;
     /** @type {string|null} */
     this.column = null;
+    /** @type {string|null} the column that says what a point is */
+    this.read = null;
     /** @type {unknown[]|null} of the column, for all points of the map */
     this.values = null;
     /** @type {Map<Id, import("./lists.js").Point>} */
@@ -39,15 +42,6 @@ export class AnswerView {
     };
     listKeys(byId("list-plain"), this.actions);
     listKeys(byId("list-shape"), this.actions);
-  }
-
-  /** The column to judge by: the one asked for, or the first that names kinds. @param {Info} info @param {Asked} asked */
-  columnOf(info, asked) {
-    if (asked.judge !== null) return asked.judge in info.columns ? asked.judge : null;
-    const kinds = Object.entries(info.columns).filter(
-      ([name, kind]) => name !== "image" && kind !== "number",
-    );
-    return kinds[0]?.[0] ?? null;
   }
 
   /** Begin with another index. @param {Info} info @param {string|null} column @param {unknown[]|null} values */
@@ -86,7 +80,7 @@ export class AnswerView {
    * @returns {Promise<boolean>} whether the index has changed, so that what is shown is of before
    */
   async judge(info, asked) {
-    const column = this.columnOf(info, asked);
+    const column = judgedColumn(info, asked);
     if (column === this.column) return false;
     const found = column ? await api.map(info.name, column) : null;
     const { maps } = this.page;
@@ -99,7 +93,7 @@ export class AnswerView {
 
   /** Whether a column is still the one to judge by. @param {Info} info @param {string|null} column */
   isWanted(info, column) {
-    return this.page.info === info && this.columnOf(info, this.page.asked) === column;
+    return this.page.info === info && judgedColumn(info, this.page.asked) === column;
   }
 
   /** The index has changed. @param {string|null} column @param {unknown[]|null} values */
@@ -151,6 +145,12 @@ export class AnswerView {
     return this.known.get(id)?.image ?? null;
   }
 
+  /** What a point is, in words. @param {Id} id @returns {string|null} */
+  text(id) {
+    const text = this.read ? this.known.get(id)?.payload?.[this.read] : null;
+    return typeof text === "string" ? text : null;
+  }
+
   /** @param {Info} info @param {Asked} asked @param {any[]} answers @param {boolean} flow @param {AbortSignal} signal */
   async show(info, asked, answers, flow, signal) {
     const [plain, shape] = answers.map((answer) => ranked(answer.results));
@@ -165,6 +165,7 @@ export class AnswerView {
     await this.fetchPoints(ids, signal);
     if (signal.aborted) return;
     this.context = context;
+    this.read = this.pictures ? null : readColumn(info.columns, this.payloads(ids));
     if (!sameQuery) this.marks.clear();
     this.paint(flow && !sameQuery);
     this.showLists();
@@ -177,10 +178,15 @@ export class AnswerView {
     );
   }
 
-  /** Values of the column that the query has. @returns {unknown[]} */
+  /** @param {Id[]} ids of points, of which some may be gone */
+  payloads(ids) {
+    return ids.map((id) => this.known.get(id)?.payload ?? {});
+  }
+
+  /** Values of the column that the query has; none where each point has its own. @returns {unknown[]} */
   wanted() {
     const { context, column } = this;
-    if (!context || !column) return [];
+    if (!context || !column || column === this.read) return [];
     const values = context.asked.ids.map((id) => this.known.get(id)?.payload?.[column]);
     return [...new Set(values.filter((value) => value != null))];
   }
@@ -226,6 +232,8 @@ export class AnswerView {
         pushed: context.asked.negative.length > 0,
         column,
         wanted,
+        read: this.read,
+        text: (id) => this.text(id),
         known: this.known,
         marks: this.marks,
       },

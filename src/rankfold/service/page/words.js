@@ -20,6 +20,9 @@ const NAMES = {
   tensor: "tensor-product diffusion",
 };
 
+/** Plain distance, by the metric. @type {Record<string, string>} */
+const PLAIN = { euclidean: "straight-line distance", cosine: "distance by angle" };
+
 /**
  * @param {Info} info
  * @param {number} drawn points of the map, which may be some of all
@@ -32,7 +35,7 @@ export function showLead(info, drawn, method, column) {
   const points = `Both maps show the same ${some}${counted(info.points, "point")}, ${how}. `;
   const [left, right] = info.example
     ? [" straight-line distance jumps the gap. ", ` ${name(method)} follows the curve.`]
-    : [" straight-line distance. ", ` ${name(method)} follows the shape of the data.`];
+    : [` ${PLAIN[info.metric] ?? "plain distance"}. `, ` ${name(method)} follows the shape of the data.`];
   const same = method === "euclidean";
   byId("lead").replaceChildren(points, side("Left:", "Above:"), left, side("Right:", "Below:"), same ? " the same." : right);
   byId("shape-title").textContent = same ? "Plain distance again" : `Shape (${name(method)})`;

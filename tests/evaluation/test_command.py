@@ -45,7 +45,7 @@ def test_json_rows():
 @pytest.mark.parametrize(
     ("form", "start"),
     [
-        ("table", " "),
+        ("table", "moons, "),
         ("markdown", "| dataset | metric | method |"),
         ("latex", "% harm"),
         ("csv", "dataset,method,metric,n_queries,mean,low,high,harm,p_value"),

@@ -68,6 +68,7 @@ def test_a_result_is_explained(shown, page, moons, far, how):
     steps = len(known["path"]["steps"])
     expect(shown["why-path"]).to_contain_text(f"The strongest path has {steps} step")
     card.locator("summary").click()
+    page.wait_for_timeout(1000)  # the card stays, though the focus has left the result
     expect(shown["why-text"]).to_have_text(reason.to_text())
     told = asked_of_the_api(page, QUERY, far)
     assert told["text"] == reason.to_text()

@@ -119,6 +119,7 @@ function makeButtons(page) {
     if (event.pointerType === "touch" && !target.closest(".result, .why")) page.looking.leave();
   });
   byId("why").addEventListener("pointerenter", () => page.looking.stay());
+  byId("why").addEventListener("click", () => page.looking.stay()); // the focus has just left the result
   byId("why").addEventListener("pointerleave", () => page.looking.look(null));
   byId("fit").addEventListener("click", () => page.maps.view.fit());
   const lists = byId("results");

@@ -76,7 +76,7 @@ test-minimum: install
 	rm -rf $(MINIMUM)
 	$(BIN)/uv venv --quiet --python 3.11 $(MINIMUM)
 	$(BIN)/uv pip install --quiet --resolution lowest-direct --python $(MINIMUM)/bin/python -e '.[all,examples,integrations,test]'
-	$(MINIMUM)/bin/python -m pytest -n auto --dist loadfile $(OLD_WARNINGS)
+	NUMBA_CACHE_DIR=$(abspath $(MINIMUM))/numba $(MINIMUM)/bin/python -m pytest -n auto --dist loadfile $(OLD_WARNINGS)
 	$(MAKE) test-extras LOWEST=--lowest
 
 # The files of a release, in dist.

@@ -89,7 +89,7 @@ def measure(databases, smoothness):
             "smoothness": smoothness,
             "rank ms": 1e3 * whole.median,
             "kernel ms": 1e3 * kernel.median,
-            "points touched": float(np.median([r.n_touched[0] for r in kernel.answers.values()])),
+            "points touched": float(np.median([r.counts[0, 2] for r in kernel.answers.values()])),
             "certified": float(np.mean([r.certified for r in kernel.answers.values()])),
             "of the true best 100": ours,
             "SciPy / rank": scipy.median / whole.median,

@@ -63,7 +63,7 @@ def measure(name, engine):
         medians = {method: result.median for method, result in timed.items()}
         single = {method: median for method, median in medians.items() if method != RULE}
         quickest = min(single, key=single.get)
-        touched = [found.n_touched[0] for found in timed[RULE].answers.values()]
+        touched = [found.counts[0, 2] for found in timed[RULE].answers.values()]
         certified = [found.certified[0] for found in timed[RULE].answers.values()]
         yield {
             "data": name,

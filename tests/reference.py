@@ -379,17 +379,53 @@ def conjugate_gradients(A, b, x, n_steps):
     return x
 
 
-def certain_top(A, b, x, top):
-    """Whether the best of x are those of ``A^-1 b``, from residuals alone."""
-    r = b - A @ x
-    above, below = max(r.max(), 0.0), max(-r.min(), 0.0)
+def known_errors(A, r, steps):
+    """What is known of ``A^-1 r`` after so many steps of Jacobi's method from zero, and the rest.
+
+    The rest is the share of the largest possible error that is still unknown.
+    """
     c = np.diag(A)
-    mean = (np.diag(c) - A) / c[:, None]  # c_i e_i = r_i + sum_j B_ij e_j, put in twice
-    high = x + r / c + mean @ ((r + (c - 1) * above) / c)
-    low = x + r / c + mean @ ((r - (c - 1) * below) / c)
-    best = np.argsort(-x, kind="stable")[:top]
-    others = np.setdiff1d(np.arange(len(x)), best)
-    return low[best].min() > max(high[others].max(initial=-np.inf), 0.0)
+    mean = (np.diag(c) - A) / c[:, None]
+    known, share = np.zeros(len(r)), np.ones(len(r))
+    for _ in range(steps):
+        known, share = r / c + mean @ known, mean @ share
+    return known, share
+
+
+def certain_top(A, b, x, top, cut):
+    """Whether ``top`` entries of ``A^-1 b`` are above a cut and all others below, from residuals.
+
+    Errors, ``c_i e_i = r_i + sum_j B_ij e_j``, lie between the least and the largest residual
+    and zero; this is put into the right side three times.
+    """
+    r = b - A @ x
+    c = np.diag(A)
+    mean = (np.diag(c) - A) / c[:, None]
+    high, low = np.full(len(x), max(r.max(), 0.0)), np.full(len(x), min(r.min(), 0.0))
+    for _ in range(3):
+        high, low = r / c + mean @ high, r / c + mean @ low
+    above, below = x + low > cut, x + high < cut
+    return bool(above.sum() == top and np.all(above | below) and cut > max(r.max(), 0.0))
+
+
+def cut_behind(A, b, x, top, level):
+    """The middle between the top and the others, where errors are known from two steps.
+
+    Two steps are taken only for entries near the last of the top; returns the gap as well.
+    Entries of zero have not been given a value, and are left out.
+    """
+    r = b - A @ x
+    c = np.diag(A)
+    mean = (np.diag(c) - A) / c[:, None]
+    places = sorted(np.flatnonzero(x), key=lambda i: -x[i])
+    last = x[places[top - 1]]
+    near = [i for i in places if abs(x[i] - last) <= 2 * level]
+    if len(near) == sum(i in near for i in places[:top]):
+        return last - level, 2 * level
+    guess = x.copy()
+    guess[near] = (x + r / c + mean @ (r / c))[near]
+    ordered = sorted((guess[i] for i in places), reverse=True)
+    return (ordered[top - 1] + ordered[top]) / 2, ordered[top - 1] - ordered[top]
 
 
 def diversify(relevance, d, top, amount):

@@ -30,7 +30,9 @@ def of_ran(weights, smoothness):
         return best(scores[:-1], query, TOP)
 
     return {
+        "SciPy cg, rtol 1e-3": ("RAN", lambda q: best(gradients(q, rtol=1e-3), q, TOP)),
         "SciPy cg, rtol 1e-4": ("RAN", lambda q: best(gradients(q, rtol=1e-4), q, TOP)),
+        "SciPy cg, rtol 1e-6": ("RAN", lambda q: best(gradients(q, rtol=1e-6), q, TOP)),
         "scikit-network Dirichlet, 10 steps": ("RAN", lambda q: dirichlet(q, 10)),
         "scikit-network Dirichlet, 30 steps": ("RAN", lambda q: dirichlet(q, 30)),
     }

@@ -388,7 +388,7 @@ def check_query(
         if 0 <= row < n_points and (
             alive is None or alive[row]
         ):  # the usual case, and nothing else can be wrong
-            return Query(np.array([row], dtype=np.intp), np.empty((0, n_features)), np.ones(1))
+            return Query(np.array([row], dtype=np.intp), np.empty((0, n_features)), np.array([1.0]))
         query = Query(ids=row)
     if not isinstance(query, Query):
         raise InputError(

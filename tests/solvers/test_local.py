@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from rankfold.check import InputError
-from rankfold.solvers import LocalSystem, Start, answers, certificate, gradients, push
+from rankfold.solvers import LocalSystem, Start, answers, certificate, errors, gradients, push
+from rankfold.solvers.arrays import NOT_BEGUN
 
 PATIENCE = st.sampled_from([0.0, 0.5, 1.0, np.inf])
 WHOLE_SHARES = st.sampled_from([0.0, 0.25, 0.8, np.inf])
@@ -85,7 +86,7 @@ def test_every_value_is_within_the_bound_and_the_certificate_is_true(problem, to
     assert np.all(true[free] >= values[free] - reached.below - 1e-14)
     assert max(reached.above, reached.below) <= 1.2 * tol
     found = system.best([start], [top], tol)
-    count, bound = found.counts[0], max(found.above[0], found.below[0])
+    count, bound = found.counts[0, 0], found.bounds[0].max()
     points, scores = found.points[0, :count], found.scores[0, :count]
     true_scores = system.system.scale * true
     errors = np.abs(scores - true_scores[points]) / system.system.scale[points]
@@ -110,7 +111,8 @@ def test_push_is_what_the_reference_does(problem, relaxation, level):
     A, b = dense(system), np.zeros(system.n_points)
     b[start.points] = start.given
     assert finished
-    np.testing.assert_allclose(work.residual, b - A @ work.value, atol=1e-12)
+    rounding = 4 * np.finfo(float).eps * np.diag(A).max()
+    np.testing.assert_allclose(work.residual, b - A @ work.value, atol=(1 + steps) * rounding)
     assert np.abs(work.residual).max() <= level
     # A queue in another order of neighbours takes other steps to the same level.
     x, r, by_reference = reference.push(A, b, np.zeros(len(b)), level, relaxation)
@@ -152,14 +154,72 @@ def test_certificate_is_that_of_the_reference(problem, top, level):
     work = system._workspace()
     n = push.begin(system.system, work, start)
     n, *_ = push.push(system.system, work, n, level, 1.0, 1e9)
-    last, following, found = certificate.best_values(system.system, work, top, 0.0)
-    if found <= top or last == following:
+    last, found = certificate.best_values(system.system, work, top, 0.0)
+    if found <= top:
         return
-    above, below = certificate.bounds(work, n, 0.0)
-    certain = certificate.is_certain(system.system, work, top, last, above, below, 0.0)
     A, b = dense(system), np.zeros(system.n_points)
     b[start.points] = start.given
-    assert certain == reference.certain_top(A, b, work.value, top)
+    cut, gap = certificate.cut_behind(system.system, work, top, last, found, level)
+    if gap == 0.0:
+        return
+    by_reference = reference.cut_behind(A, b, work.value, top, level)
+    np.testing.assert_allclose((cut, gap), by_reference, atol=1e-12)
+    above, below = certificate.bounds(work, n, 0.0)
+    certain = certificate.is_certain(system.system, work, top, cut, above, below, 0.0)
+    assert certain == reference.certain_top(A, b, work.value, top, cut)
+
+
+@settings(deadline=None)
+@given(problems(), st.sampled_from([0.3, 1e-1, 1e-3]))
+def test_known_errors_are_steps_of_jacobi(problem, level):
+    system, start = problem
+    work, start = system._workspace(), Start(start.points, start.given).prepared()
+    n = push.begin(system.system, work, start)
+    push.push(system.system, work, n, level, 1.0, 1e9)
+    A = dense(system)
+    for steps, error in ((2, errors.error_twice), (3, errors.error_thrice)):
+        found = np.array([error(system.system, work, np.uint64(i)) for i in range(len(A))])
+        known, share = reference.known_errors(A, work.residual, steps)
+        np.testing.assert_allclose(found[:, 0], known, atol=1e-12)
+        np.testing.assert_allclose(found[:, 1], share, atol=1e-12)
+
+
+def test_long_rows_are_not_read_on_the_way_and_bounds_still_hold():
+    n = 3 * errors.LONG_ROW
+    star = sparse.lil_array((n, n))
+    star[0, 1:] = star[1:, 0] = np.linspace(0.5, 1.5, n - 1)
+    system = LocalSystem(star.tocsr() + line(n), 0.5, np.ones(n), np.ones(n))
+    work, start = system._workspace(), Start(np.array([5]), np.ones(1)).prepared()
+    reached = push.begin(system.system, work, start)
+    reached, *_ = push.push(system.system, work, reached, 1e-3, 1.0, 1e9)
+    above, below = certificate.bounds(work, reached, 0.0)
+    true = exact(system, start) - work.value
+    for point in (1, 5, 100):
+        known, share = errors.error_thrice(system.system, work, np.uint64(point))
+        deep = reference.known_errors(dense(system), work.residual, 3)
+        assert share > deep[1][point]
+        assert known - share * below <= true[point] <= known + share * above
+
+
+@settings(deadline=None, max_examples=50)
+@given(problems(), st.integers(1, 5), st.sampled_from([0.1, 1e-2, 1e-3]))
+def test_guesses_at_the_end_of_the_top_follow_chebyshev(problem, top, tol):
+    system, start = problem
+    system.system = system.system._replace(scale=np.ones(system.n_points), largest_scale=1.0)
+    work, start = system._workspace(), Start(start.points, start.given).prepared()
+    n = push.begin(system.system, work, start)
+    n, *_ = push.push(system.system, work, n, tol, 1.0, 1e9)
+    above, below = certificate.bounds(work, n, 0.0)
+    stand = NOT_BEGUN._replace(above=above, below=below)
+    A, terms = dense(system), system.rule.terms
+    known = [reference.known_errors(A, work.residual, steps) for steps in (1, 2, 3)]
+    (once, _), (twice, _), (thrice, share) = known
+    error = terms[0] * once + terms[1] * (twice - once) + terms[2] * (thrice - twice)
+    error = np.clip(error, thrice - share * below, thrice + share * above)
+    found = [
+        answers.better_guess(system.system, work, np.uint64(i), stand, terms) for i in range(len(A))
+    ]
+    np.testing.assert_allclose(found, work.value + error, atol=1e-12)
 
 
 def test_a_workspace_is_left_clean():
@@ -244,7 +304,7 @@ def test_rows_sum_to_one_as_they_are_stored(beta):
     found = system.best([Start(np.array([7]), np.ones(1))], [5], 1e-6)
     true = exact(system, Start(np.array([7]), np.ones(1)))
     error = np.abs(found.scores[0] - true[found.points[0]]).max()
-    assert error <= max(found.above[0], found.below[0]) + 1e-12
+    assert error <= found.bounds[0].max() + 1e-12
 
 
 def test_rows_that_do_not_dominate_are_refused():

@@ -73,15 +73,10 @@ def signed_best(points: IntArray, scores: FloatArray, top: int, found: Best) -> 
 
 def best_found(found: Found) -> Iterator[Best]:
     """Yield the answers of a batch, one by one; bounds are those of values, not of scores."""
-    bounds = np.maximum(found.above, found.below)
-    for row, count in enumerate(found.counts):
-        yield Best(
-            found.points[row, :count],
-            found.scores[row, :count],
-            float(bounds[row]),
-            int(found.n_steps[row]),
-            bool(found.certified[row]),
-        )
+    rows = zip(found.counts.tolist(), found.bounds.tolist(), found.certified.tolist(), strict=True)
+    for row, ((count, n_steps, _), bounds, certified) in enumerate(rows):
+        points, scores = found.points[row, :count], found.scores[row, :count]
+        yield Best(points, scores, max(bounds), n_steps, certified)
 
 
 def with_round_trips(ranking: Ranking, n_trips: int) -> Ranking:

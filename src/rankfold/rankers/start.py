@@ -16,7 +16,7 @@ def ran_start(query: Query, unseen: Neighbors, n_neighbors: int, smoothness: flo
     whose edges of weight ``s / 2`` also hold their other ends back: they add to the diagonal.
     """
     n_ids = len(query.ids)
-    size = max(1.0, -query.weights.min())
+    size = max(1.0, -min(query.weights.tolist()))
     own = Start(size=size, clamped=query.ids, seeds=query.weights[:n_ids], left_out=query.ids)
     if not len(query.vectors):
         return own

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
 from numba import njit
 
 from rankfold.solvers.arrays import CERTIFIED, PAUSED, Stand, Start
-from rankfold.solvers.certificate import improved, scale_of
+from rankfold.solvers.certificate import scale_of, side
+from rankfold.solvers.errors import error_thrice, error_twice
 from rankfold.solvers.levels import WORK_BETWEEN_PAUSES, solve
 from rankfold.solvers.push import CLAMPED, LEFT_OUT, at, begin, clear, prefetch_row
 from rankfold.solvers.selecting import put_largest_first, sort_by_score
@@ -14,8 +14,11 @@ from rankfold.solvers.selecting import put_largest_first, sort_by_score
 FIRST_LEVEL = 0.1
 """Share of the largest value below which residuals are brought first."""
 
-SURPLUS, FEW = 4, 8
-"""Points from which an uncertain top is chosen: a share of it more, and a few."""
+LIKELY, FEW = 0.3, 8
+"""Who may still enter an uncertain top: up to this below it, in levels, and at least so many."""
+
+DOUBTFUL = 0.1
+"""Distance from the end of the top, in levels, within which guesses are made better."""
 
 NEAR_AHEAD = 4
 """Candidates whose rows are asked for in advance."""
@@ -40,9 +43,9 @@ def answer(system, work, inverses, batch, found, first, stand, tol, rule):  # ty
         stand = solve(system, work, stand, query, top, tol, rule)
         if stand.state == PAUSED:
             return i, stand
-        found.counts[i] = extract(system, work, stand, top, found.points[i], found.scores[i])
-        found.above[i], found.below[i] = stand.above, stand.below
-        found.n_steps[i], found.n_touched[i] = stand.n_steps, stand.n_touched
+        count = extract(system, work, stand, top, rule.terms, found.points[i], found.scores[i])
+        found.counts[i] = count, stand.n_steps, stand.n_touched
+        found.bounds[i] = stand.above, stand.below
         found.certified[i] = stand.state == CERTIFIED
         for place in range(batch.ends[i, 2], batch.ends[i + 1, 2]):
             found.own[place] = best_guess(system, work, at(batch.left_out[place]))
@@ -73,53 +76,103 @@ def query_of(batch, i):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def best_guess(system, work, point):  # type: ignore[no-untyped-def]
-    """Return a score without the part of its error that is known."""
-    if work.marks[point] & CLAMPED:
-        return scale_of(system, point) * work.value[point]
-    return scale_of(system, point) * improved(system, work, point)[0]
+    """Return a score without the part of its error that is known from its neighbours."""
+    value = work.value[point]
+    if not work.marks[point] & CLAMPED:
+        value += error_twice(system, work, point)[0]
+    return scale_of(system, point) * value
 
 
 @njit(nogil=True, cache=True)
-def extract(system, work, stand, top, points, scores):  # type: ignore[no-untyped-def]
+def better_guess(system, work, point, stand, terms):  # type: ignore[no-untyped-def]
+    """Return a score without what its error is likely to be, within what is proven of it."""
+    once = work.residual[point] * work.inverse[point]
+    twice, _ = error_twice(system, work, point)
+    thrice, share = error_thrice(system, work, point)
+    error = terms[0] * once + terms[1] * (twice - once) + terms[2] * (thrice - twice)
+    error = min(max(error, thrice - share * stand.below), thrice + share * stand.above)
+    return scale_of(system, point) * (work.value[point] + error)
+
+
+@njit(nogil=True, cache=True)
+def extract(system, work, stand, top, terms, points, scores):  # type: ignore[no-untyped-def]
     """Write the best points and their scores, ties by index; return how many there are.
 
-    Once the top is certain these are its members. Until then, somewhat more than are asked for
-    are taken by a quicker guess, to choose from.
+    Once the top is certain these are its members. Until then they are chosen by guesses that
+    become better, and dearer, the nearer a point is to the end of the top.
     """
-    residual, value, inverse = work.residual, work.value, work.inverse
-    marks = work.marks
+    candidates, guesses = work.queue, work.compact[6]
     certain = stand.state == CERTIFIED
-    least = stand.last if certain else max(0.0, stand.last - 2 * system.largest_scale * stand.level)
-    candidates, guesses, ordered = work.queue, work.compact[5], work.compact[6]
-    reached, n_reached = work.valued, work.n_valued[0]
-    if least == 0.0:  # then points without a value may be among the best
-        reached, n_reached = work.touched, stand.n_touched
-    n, most = 0, top + top // SURPLUS + FEW
-    for a in range(n_reached):
-        point = at(reached[a])
-        scale = scale_of(system, point)
-        if scale * value[point] >= least and not marks[point] & (CLAMPED | LEFT_OUT):
-            candidates[n] = point
-            guesses[n] = scale * (value[point] + residual[point] * inverse[point])
-            ordered[n] = guesses[n]
-            n += 1
-    lowest = -np.inf
-    if not certain and n > most:
-        put_largest_first(ordered, n, most)
-        lowest = ordered[most - 1]
-    n_guessed, n_chosen = n, 0
-    n = 0
-    for a in range(n_guessed):
-        candidates[n] = candidates[a]
-        n += guesses[a] >= lowest
+    if certain:
+        n = take_members(system, work, stand, candidates)
+    else:
+        n = take_likely(system, work, stand, top, candidates)
+    kept = 0
     for a in range(n):
         if a + NEAR_AHEAD < n:
             prefetch_row(system, at(candidates[a + NEAR_AHEAD]))
-        ordered[n_chosen] = best_guess(system, work, at(candidates[a]))
-        candidates[n_chosen] = candidates[a]
-        n_chosen += ordered[n_chosen] > 0.0
-    sort_by_score(candidates, ordered, n_chosen)
-    count = min(top, n_chosen)
+        guesses[kept] = best_guess(system, work, at(candidates[a]))
+        candidates[kept] = candidates[a]
+        kept += certain or guesses[kept] > 0.0
+    sort_by_score(candidates, guesses, kept)
+    if kept > top > 0:
+        window = DOUBTFUL * system.largest_scale * stand.level
+        high, low = guesses[top - 1] + window, guesses[top] - window
+        for a in range(max(0, top - FEW), min(kept, top + FEW)):
+            if low <= guesses[a] <= high:
+                guesses[a] = better_guess(system, work, at(candidates[a]), stand, terms)
+        sort_by_score(candidates, guesses, kept)
+    count = min(top, kept)
     for a in range(count):
-        points[a], scores[a] = candidates[a], ordered[a]
+        points[a], scores[a] = candidates[a], guesses[a]
     return count
+
+
+@njit(nogil=True, cache=True)
+def take_members(system, work, stand, members):  # type: ignore[no-untyped-def]
+    """Write the points that are proven to be above the cut; return how many they are."""
+    value, marks, valued = work.value, work.marks, work.valued
+    cut, above, below, drift = stand.last, stand.above, stand.below, stand.drift
+    n = 0
+    for a in range(work.n_valued[0]):
+        point = at(valued[a])
+        scale = scale_of(system, point)
+        if scale * (value[point] + above) < cut or marks[point] & (CLAMPED | LEFT_OUT):
+            continue
+        if scale * (value[point] - below) > cut or (
+            side(system, work, point, cut, above, below, drift) > 0
+        ):
+            members[n] = point
+            n += 1
+    return n
+
+
+@njit(nogil=True, cache=True)
+def take_likely(system, work, stand, top, likely):  # type: ignore[no-untyped-def]
+    """Write somewhat more points than are asked for, by a quick guess; return how many."""
+    residual, value, inverse = work.residual, work.value, work.inverse
+    guesses, ordered = work.compact[5], work.compact[6]
+    level = system.largest_scale * stand.level
+    reached, n_reached = work.valued, work.n_valued[0]
+    if stand.last <= level:  # then points without a value may be among the best
+        reached, n_reached = work.touched, stand.n_touched
+    n, least = 0, max(0.0, stand.last - 2 * level)
+    for a in range(n_reached):
+        point = at(reached[a])
+        scale = scale_of(system, point)
+        if scale * value[point] >= least and not work.marks[point] & (CLAMPED | LEFT_OUT):
+            likely[n] = point
+            guesses[n] = scale * (value[point] + residual[point] * inverse[point])
+            ordered[n] = guesses[n]
+            n += 1
+    if n <= top + FEW:
+        return n
+    put_largest_first(ordered, n, top + FEW)
+    lowest = ordered[top + FEW - 1]
+    put_largest_first(ordered, top + FEW, top)
+    lowest = min(lowest, ordered[top - 1] - LIKELY * level)
+    kept = 0
+    for a in range(n):
+        likely[kept] = likely[a]
+        kept += guesses[a] >= lowest
+    return kept

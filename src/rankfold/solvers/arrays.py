@@ -44,11 +44,14 @@ class Rule(NamedTuple):
     whole_share : float
         Share of the points beyond which gradients leave the region for the whole graph as it
         lies; inf for never.
+    terms : (float, float, float)
+        Weights of the known terms of an error, see `term_weights`.
     """
 
     relaxation: float
     patience: float
     whole_share: float
+    terms: tuple[float, float, float]
 
 
 class Workspace(NamedTuple):
@@ -132,10 +135,14 @@ class Batch(NamedTuple):
     @classmethod
     def of(cls, starts: Sequence[Start], tops: Sequence[int]) -> Batch:
         """Join queries, each with the number of points to find."""
-        ends = np.zeros((len(starts) + 1, 4), dtype=np.int64)
-        for row, one in enumerate(starts):
-            lengths = len(one.points), len(one.clamped), len(one.left_out), len(one.pulled)
-            ends[row + 1] = ends[row] + lengths
+        points = clamped = left_out = pulled = 0
+        ends = [(0, 0, 0, 0)]
+        for one in starts:
+            points += len(one.points)
+            clamped += len(one.clamped)
+            left_out += len(one.left_out)
+            pulled += len(one.pulled)
+            ends.append((points, clamped, left_out, pulled))
         ready = (starts[0] if len(starts) == 1 else _joined(starts)).prepared()
         return cls(
             ready.points,
@@ -146,7 +153,7 @@ class Batch(NamedTuple):
             ready.left_out,
             ready.pulled,
             ready.pull,
-            ends,
+            np.array(ends, dtype=np.int64),
             np.array(tops, dtype=np.int64),
         )
 
@@ -165,31 +172,26 @@ def _joined(starts: Sequence[Start]) -> Start:
 class Found(NamedTuple):
     """Answers to several queries, a row for each; rows that are too short end at their count.
 
-    ``own`` has the scores of the points that were left out, one query after the other.
+    ``counts`` has the length of an answer, the steps that were taken and the points that were
+    touched; ``bounds`` how far exact values can lie above and below. ``own`` has the scores of
+    the points that were left out, one query after the other.
     """
 
     points: NDArray[np.int64]
     scores: Floats
     counts: NDArray[np.int64]
-    above: Floats
-    below: Floats
-    n_steps: NDArray[np.int64]
-    n_touched: NDArray[np.int64]
+    bounds: Floats
     certified: NDArray[np.bool_]
     own: Floats
 
     @classmethod
     def empty(cls, n_queries: int, top: int, n_left_out: int) -> Found:
         """Make room for answers."""
-        whole = [np.empty(n_queries, dtype=np.int64) for _ in range(3)]
         return cls(
             np.empty((n_queries, top), dtype=np.int64),
             np.empty((n_queries, top)),
-            whole[0],
-            np.empty(n_queries),
-            np.empty(n_queries),
-            whole[1],
-            whole[2],
+            np.empty((n_queries, 3), dtype=np.int64),
+            np.empty((n_queries, 2)),
             np.empty(n_queries, dtype=np.bool_),
             np.empty(n_left_out),
         )

@@ -5,11 +5,15 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from rankfold.solvers.push import CLAMPED, LEFT_OUT, ONE, at
+from rankfold.solvers.errors import error_thrice, error_twice
+from rankfold.solvers.push import CLAMPED, LEFT_OUT, at
 from rankfold.solvers.selecting import put_largest_first
 
-HOPELESS = 0.3
+HOPELESS = 0.5
 """Gap behind the top, in levels, below which a proof is not even tried."""
+
+MOST_DOUBTFUL = 24
+"""Points around the end of the top above which a proof is not even tried."""
 
 
 @njit(nogil=True, cache=True)
@@ -20,7 +24,7 @@ def scale_of(system, point):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def best_values(system, work, top, least):  # type: ignore[no-untyped-def]
-    """Return the ``top``-th and the next score, and how many scores are at least ``least``.
+    """Return the ``top``-th score, and how many scores are at least ``least``.
 
     ``least`` only saves work: scores below it are not looked at, and nothing is returned when
     there are too few others.
@@ -35,12 +39,9 @@ def best_values(system, work, top, least):  # type: ignore[no-untyped-def]
             scores[found] = score
             found += 1
     if found <= top:
-        return 0.0, 0.0, found
+        return 0.0, found
     put_largest_first(scores, found, top)
-    following = -np.inf
-    for a in range(top, found):
-        following = max(following, scores[a])
-    return scores[top - 1], following, found
+    return scores[top - 1], found
 
 
 @njit(nogil=True, cache=True)
@@ -57,80 +58,107 @@ def bounds(work, n, drift):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def improved(system, work, point):  # type: ignore[no-untyped-def]
-    """Return a value after two steps of Jacobi's method, and how much of the bounds is left.
+def side(system, work, point, cut, above, below, drift):  # type: ignore[no-untyped-def]
+    """Return 1 for a point that is proven to score above the cut, -1 below it, 0 for neither.
 
-    The error ``e = A^-1 r`` obeys ``c_i e_i = r_i + sum_j B_ji e_j``. Put in twice, it is
-
-        e_i = (r_i + sum_j B_ji r_j / c_j) / c_i   plus   a mean of the e of neighbours' neighbours
-
-    whose weights, not negative, sum to ``sum_j B_ji (1 - 1 / c_j) / c_i``, less than one. Clamped
-    points have no error.
+    With ``A 1 >= 1`` and ``A^-1 >= 0``, the error ``e = A^-1 r`` lies between the smallest
+    and the largest residual (and zero), which may be off by ``drift``. What is known of it from
+    the residuals around a point makes this narrower, see `errors`; as few of them are read as
+    the proof needs.
     """
-    indices, spread, plain = system.indices, system.spread, system.plain
-    residual, inverse, marks = work.residual, work.inverse, work.marks
-    known, unknown = 0.0, 0.0
-    for edge in range(at(system.indptr[point]), at(system.indptr[point + ONE])):
-        other = at(indices[edge])
-        if not marks[other] & CLAMPED:
-            received = spread[edge] if plain else spread[edge] * system.margin[other]
-            known += received * residual[other] * inverse[other]
-            unknown += received * (1.0 - inverse[other])
-    inv, margin = inverse[point], 1.0 if plain else system.margin[point]
-    step = inv * (residual[point] + known / margin)
-    return work.value[point] + step, inv * unknown / margin
+    scale, value = scale_of(system, point), work.value[point]
+    for deep in (False, True):
+        if deep:
+            known, share = error_thrice(system, work, point)
+        else:
+            known, share = error_twice(system, work, point)
+        if scale * (value + known - share * below - drift) > cut:
+            return 1
+        if scale * (value + known + share * above + drift) < cut:
+            return -1
+    return 0
 
 
 @njit(nogil=True, cache=True)
-def is_certain(system, work, top, last, above, below, drift):  # type: ignore[no-untyped-def]
-    """Return whether the points with a score of at least ``last`` are the best, beyond doubt.
+def is_certain(system, work, top, cut, above, below, drift):  # type: ignore[no-untyped-def]
+    """Return whether exactly ``top`` points score above the cut and all others below, proven.
 
-    With ``A 1 >= 1`` and ``A^-1 >= 0``, the error ``e = A^-1 r`` lies between the smallest
-    and the largest residual (and zero), which may be off by ``drift``. Put into its own row it
-    is narrower: ``e_i <= (r_i + (c_i - 1) above) / c_i``; twice, narrower still, see `improved`.
-    The top is certain when the lowest score of a member is above the highest of all others;
-    of points without a value, touched or not, that is the largest residual.
+    The score of points without a value, touched or not, is at most the largest residual.
     """
-    residual, value, inverse, marks = work.residual, work.value, work.inverse, work.marks
-    valued = work.valued
-    lowest, members = np.inf, 0
+    value, marks, valued = work.value, work.marks, work.valued
+    if cut <= system.largest_scale * above:
+        return False
+    members = 0
     for a in range(work.n_valued[0]):
         point = at(valued[a])
         scale = scale_of(system, point)
-        if scale * value[point] >= last and not marks[point] & (CLAMPED | LEFT_OUT):
+        if scale * (value[point] + above) < cut or marks[point] & (CLAMPED | LEFT_OUT):
+            continue
+        if scale * (value[point] - below) <= cut:
+            proven = side(system, work, point, cut, above, below, drift)
+            if proven == 0:
+                return False
+            members += proven > 0
+        else:
             members += 1
-            middle, share = improved(system, work, point)
-            lowest = min(lowest, scale * (middle - share * below - drift))
-    if members != top or lowest <= system.largest_scale * above:
-        return False
+    return members == top
+
+
+@njit(nogil=True, cache=True)
+def cut_behind(system, work, top, last, n_scores, level):  # type: ignore[no-untyped-def]
+    """Return a score between the ``top`` best and all others, and the gap around it.
+
+    ``last`` is the score of the last of them, as `best_values` has it. Of points near it the
+    known part of the error is added; where they are many there is no gap that could be proven,
+    and none is returned.
+    """
+    value, marks, valued = work.value, work.marks, work.valued
+    scores, near = work.compact[6], 2 * system.largest_scale * level
+    doubtful = 0
+    for a in range(n_scores):
+        doubtful += abs(scores[a] - last) <= near
+    if doubtful > MOST_DOUBTFUL:
+        return last, 0.0
+    n_above, found = 0, 0
     for a in range(work.n_valued[0]):
         point = at(valued[a])
-        scale, inv = scale_of(system, point), inverse[point]
-        if scale * value[point] >= last or marks[point] & (CLAMPED | LEFT_OUT):
+        if marks[point] & (CLAMPED | LEFT_OUT):
             continue
-        once = value[point] + residual[point] * inv + (1 - inv) * above + inv * drift
-        if scale * once >= lowest:
-            middle, share = improved(system, work, point)
-            if scale * (middle + share * above + drift) >= lowest:
-                return False
-    return True
+        scale = scale_of(system, point)
+        apart = scale * value[point] - last
+        n_above += apart > near
+        if abs(apart) <= near:
+            scores[found] = scale * (value[point] + error_twice(system, work, point)[0])
+            found += 1
+    wanted = top - n_above
+    if found == wanted:  # nothing is near below
+        return last - near / 2, near
+    put_largest_first(scores, found, wanted)
+    following = -np.inf
+    for a in range(wanted, found):
+        following = max(following, scores[a])
+    return (scores[wanted - 1] + following) / 2, scores[wanted - 1] - following
 
 
 @njit(nogil=True, cache=True)
 def judge(system, work, n, top, least, level, drift):  # type: ignore[no-untyped-def]
     """Return the ``top``-th score, bounds, and whether the top is certain.
 
-    Bounds are measured only where the gap behind the top is not hopelessly small. An empty top,
-    of a query that fills the answer by itself, is certain.
+    If it is, the score returned lies between the top and all others. Bounds are measured only
+    where the gap behind the top is not hopelessly small. An empty top, of a query that fills the
+    answer by itself, is certain.
     """
     if top == 0:
         above, below = bounds(work, n, drift)
         return np.inf, above, below, True
-    last, following, found = best_values(system, work, top, least)
+    last, found = best_values(system, work, top, least)
     if found <= top:
-        last, following, found = best_values(system, work, top, 0.0)
-    if found <= top or last - following < HOPELESS * system.largest_scale * level:
+        last, found = best_values(system, work, top, 0.0)
+    if found <= top:
+        return last, level + drift, level + drift, False
+    cut, gap = cut_behind(system, work, top, last, found, level)
+    if gap < HOPELESS * system.largest_scale * level:
         return last, level + drift, level + drift, False
     above, below = bounds(work, n, drift)
-    certain = is_certain(system, work, top, last, above, below, drift)
-    return last, above, below, certain
+    certain = is_certain(system, work, top, cut, above, below, drift)
+    return cut if certain else last, above, below, certain

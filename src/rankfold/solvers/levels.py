@@ -10,7 +10,7 @@ from rankfold.solvers.certificate import bounds, judge
 from rankfold.solvers.gradients import advance, copy_rows, set_out, settle
 from rankfold.solvers.push import TOUCHED, measure, push
 
-LEVEL_RATIO = 0.4
+LEVEL_RATIO = 0.5
 """Residuals are brought below one level after the other."""
 
 FEW_EDGES = 5_000

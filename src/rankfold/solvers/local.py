@@ -20,6 +20,7 @@ from rankfold.solvers.arrays import (
     System,
     Workspace,
 )
+from rankfold.solvers.chebyshev import term_weights
 from rankfold.types import FloatArray, IntArray
 
 PATIENCE, WHOLE_SHARE = 1.0, 0.25
@@ -126,7 +127,7 @@ class LocalSystem:
         )
         rho = 1.0 - float(np.median(self.inverse)) if self.n_points else 0.0
         relaxation = 2.0 / (1.0 + float(np.sqrt(1.0 - rho**2)))
-        self.rule = Rule(relaxation, float(patience), float(whole_share))
+        self.rule = Rule(relaxation, float(patience), float(whole_share), term_weights(rho))
         self._idle: list[Workspace] = []
 
     @property

@@ -167,7 +167,9 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
         query = (
             ids if a_row and vectors is None and weights is None else Query(ids, vectors, weights)
         )
-        return self.rank_many([query], top=top, include_query=include_query)[0]
+        length = self._length(top, include_query)
+        (ranking,) = self._answers([self._checked(query)], length, include_query, traced=True)
+        return ranking
 
     def rank_many(
         self,
@@ -281,10 +283,7 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
         n_jobs: int,
         progress: bool,
     ) -> Iterator[Ranking]:
-        if not hasattr(self, "engine_"):  # scikit-learn's own check takes as long as a query
-            check_is_fitted(self)
-        length = check_top(top, self.engine_.n_alive)
-        check_flag(include_query, "include_query")
+        length = self._length(top, include_query)
         check_count(n_jobs, "n_jobs")
         check_flag(progress, "progress")
         checked = [self._checked(query) for query in check_list(queries)]
@@ -297,6 +296,13 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
 
         for rankings in in_order(answer, blocks, n_jobs, progress):
             yield from rankings
+
+    def _length(self, top: int | None, include_query: bool) -> int:
+        """Check what is asked of a fitted ranker; return the most points of an answer."""
+        if not hasattr(self, "engine_"):  # scikit-learn's own check takes as long as a query
+            check_is_fitted(self)
+        check_flag(include_query, "include_query")
+        return check_top(top, self.engine_.n_alive)
 
     def _checked(self, query: Query | int) -> Query:
         engine = self.engine_

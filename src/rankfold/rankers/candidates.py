@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Literal
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from rankfold.check import InputError, check_count
 from rankfold.neighbors import Engine, GivenEngine, Listing, choose_n_neighbors, live_points
 from rankfold.neighbors.dimension import DIFFUSE_NEIGHBORS, DIMENSION_NEIGHBORS
+from rankfold.rankers.asker import warn_asker
 from rankfold.types import Neighbors
 
 SAMPLE = 2000
@@ -61,12 +61,11 @@ def _given_neighbors(engine: GivenEngine, asked: int, n_more: int, automatic: bo
             "n_neighbors",
         )
     if short.any():
-        warnings.warn(
+        warn_asker(
             f"n_neighbors={asked} needs lists of {needed} neighbours{beyond}, but "
             f"{np.count_nonzero(short)} of {len(lengths)} lists of the graph are shorter, that of "
             f"point {int(np.argmin(lengths))} with {int(lengths.min())} the shortest; these points "
             "use what they have.",
-            stacklevel=5,
         )
     return asked
 
@@ -74,11 +73,10 @@ def _given_neighbors(engine: GivenEngine, asked: int, n_more: int, automatic: bo
 def at_most(n_neighbors: int, most: int, n_points: int) -> int:
     """Return a number of neighbours that there are points for; warn where it is a smaller one."""
     if n_neighbors > most:
-        warnings.warn(
+        warn_asker(
             f"n_neighbors={n_neighbors} is too large for {n_points} points, of which a point is "
             "not its own neighbour, and an adaptive graph needs one more for the scale; "
             f"using {most}.",
-            stacklevel=5,
         )
     return min(n_neighbors, most)
 

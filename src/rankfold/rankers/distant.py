@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -10,6 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from rankfold.check import InputError, check_count
 from rankfold.neighbors import DistantEngine
+from rankfold.rankers.asker import warn_asker
 from rankfold.rankers.candidates import at_most
 from rankfold.rankers.distant_query import Reach, reach, refuse_removed
 from rankfold.rankers.distant_rows import FetchedRows
@@ -80,11 +80,10 @@ class DistantGraph:
         if isinstance(found, LocalGraph):
             return found.first_scored(query, unseen, tol)
         if not found.converged:
-            warnings.warn(
+            warn_asker(
                 f"the query reaches more points than are fetched for it, so its scores may be off "
                 f"by {found.bound:.2g}; lower smoothness, or use an index in a folder.",
                 ConvergenceWarning,
-                stacklevel=2,
             )
         return Scored(found.points, np.maximum(found.values, _lowest(query)))
 

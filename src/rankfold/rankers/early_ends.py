@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
-
 from sklearn.exceptions import ConvergenceWarning
 
-ASKER = 5
-"""Calls from a warning to whoever asked the ranker."""
+from rankfold.rankers.asker import warn_asker
 
 
 def warn_of_early_ends(
@@ -15,17 +12,15 @@ def warn_of_early_ends(
 ) -> None:
     """Say how many queries ended before they settled, and how many before they were solved."""
     if unfinished:
-        warnings.warn(
+        warn_asker(
             f"{unfinished} of {n_queries} queries ended at max_iter={max_iter} before "
             f"their scores and objective settled to tol={tol}; raise max_iter or tol.",
             ConvergenceWarning,
-            stacklevel=ASKER,
         )
     if unsolved:
-        warnings.warn(
+        warn_asker(
             f"for {unsolved} of {n_queries} queries the linear solver ended before it "
             "reached its tolerance; ranking.solution.bound says how far scores can be off. "
             "A smaller smoothness is easier to solve.",
             ConvergenceWarning,
-            stacklevel=ASKER,
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -11,6 +10,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from rankfold.check import InputError
+from rankfold.rankers.asker import warn_asker
 from rankfold.rankers.ordering import certain_scores
 from rankfold.rankers.transition import symmetric_walk
 from rankfold.solvers import DIRECT_LIMIT, SOLVERS, DirectSolver, Solver
@@ -127,12 +127,11 @@ def certified(
         )
         yield certain_scores(solution)
     if unfinished:
-        warnings.warn(
+        warn_asker(
             f"{unfinished} of {len(bounds)} queries were not solved to the tolerance (the largest "
             f"error is at most {bounds.max():.2g}); raise max_iter, lower alpha, or use "
             "solver='direct'.",
             ConvergenceWarning,
-            stacklevel=5,
         )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -11,6 +10,7 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.exceptions import ConvergenceWarning
 
 from rankfold.check import check_count
+from rankfold.rankers.asker import warn_asker
 from rankfold.rankers.flow import Flow
 from rankfold.rankers.graphs import GraphRecipe
 from rankfold.rankers.ordering import certain_scores
@@ -140,11 +140,10 @@ class GraphTransduction(GraphRanker):
             unfinished += not solution.converged
             yield solution
         if unfinished:
-            warnings.warn(
+            warn_asker(
                 f"{unfinished} of {len(queries)} queries did not reach the harmonic limit; the "
                 "graph is almost disconnected. Give a number of steps instead.",
                 ConvergenceWarning,
-                stacklevel=6,
             )
 
     def _limit(self, query: Query, missed: FloatArray, gained: FloatArray) -> Solution:

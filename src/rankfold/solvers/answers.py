@@ -8,20 +8,17 @@ from rankfold.solvers.arrays import CERTIFIED, PAUSED, Stand, Start
 from rankfold.solvers.certificate import scale_of, side
 from rankfold.solvers.errors import error_thrice, error_twice
 from rankfold.solvers.levels import WORK_BETWEEN_PAUSES, solve
-from rankfold.solvers.push import CLAMPED, LEFT_OUT, at, begin, clear, prefetch_row
+from rankfold.solvers.push import CLAMPED, LEFT_OUT, at, begin, clear
 from rankfold.solvers.selecting import put_largest_first, sort_by_score
 
 FIRST_LEVEL = 0.1
 """Share of the largest value below which residuals are brought first."""
 
-LIKELY, FEW = 0.3, 8
-"""Who may still enter an uncertain top: up to this below it, in levels, and at least so many."""
+LIKELY, DOUBTFUL = 0.3, 0.1
+"""Distances from the end of an uncertain top, in levels, within which guesses are made better."""
 
-DOUBTFUL = 0.1
-"""Distance from the end of the top, in levels, within which guesses are made better."""
-
-NEAR_AHEAD = 4
-"""Candidates whose rows are asked for in advance."""
+FEW = 8
+"""Most points on either side for which the dearest guess is made."""
 
 
 @njit(nogil=True, cache=True)
@@ -102,19 +99,12 @@ def extract(system, work, stand, top, terms, points, scores):  # type: ignore[no
     become better, and dearer, the nearer a point is to the end of the top.
     """
     candidates, guesses = work.queue, work.compact[6]
-    certain = stand.state == CERTIFIED
-    if certain:
-        n = take_members(system, work, stand, candidates)
+    if stand.state == CERTIFIED:
+        kept = take_members(system, work, stand, candidates, guesses)
+        sort_by_score(candidates, guesses, kept)
     else:
-        n = take_likely(system, work, stand, top, candidates)
-    kept = 0
-    for a in range(n):
-        if a + NEAR_AHEAD < n:
-            prefetch_row(system, at(candidates[a + NEAR_AHEAD]))
-        guesses[kept] = best_guess(system, work, at(candidates[a]))
-        candidates[kept] = candidates[a]
-        kept += certain or guesses[kept] > 0.0
-    sort_by_score(candidates, guesses, kept)
+        kept = take_likely(system, work, stand, top, candidates, guesses)
+        sort_by_score(candidates, guesses, kept)
     if kept > top > 0:
         window = DOUBTFUL * system.largest_scale * stand.level
         high, low = guesses[top - 1] + window, guesses[top] - window
@@ -129,7 +119,7 @@ def extract(system, work, stand, top, terms, points, scores):  # type: ignore[no
 
 
 @njit(nogil=True, cache=True)
-def take_members(system, work, stand, members):  # type: ignore[no-untyped-def]
+def take_members(system, work, stand, members, guesses):  # type: ignore[no-untyped-def]
     """Write the points that are proven to be above the cut; return how many they are."""
     value, marks, valued = work.value, work.marks, work.valued
     cut, above, below, drift = stand.last, stand.above, stand.below, stand.drift
@@ -142,16 +132,16 @@ def take_members(system, work, stand, members):  # type: ignore[no-untyped-def]
         if scale * (value[point] - below) > cut or (
             side(system, work, point, cut, above, below, drift) > 0
         ):
-            members[n] = point
+            members[n], guesses[n] = point, best_guess(system, work, point)
             n += 1
     return n
 
 
 @njit(nogil=True, cache=True)
-def take_likely(system, work, stand, top, likely):  # type: ignore[no-untyped-def]
-    """Write somewhat more points than are asked for, by a quick guess; return how many."""
+def take_likely(system, work, stand, top, likely, guesses):  # type: ignore[no-untyped-def]
+    """Write points that may be among the best, and guesses; return how many they are."""
     residual, value, inverse = work.residual, work.value, work.inverse
-    guesses, ordered = work.compact[5], work.compact[6]
+    ordered = work.compact[5]
     level = system.largest_scale * stand.level
     reached, n_reached = work.valued, work.n_valued[0]
     if stand.last <= level:  # then points without a value may be among the best
@@ -162,17 +152,17 @@ def take_likely(system, work, stand, top, likely):  # type: ignore[no-untyped-de
         scale = scale_of(system, point)
         if scale * value[point] >= least and not work.marks[point] & (CLAMPED | LEFT_OUT):
             likely[n] = point
-            guesses[n] = scale * (value[point] + residual[point] * inverse[point])
-            ordered[n] = guesses[n]
-            n += 1
-    if n <= top + FEW:
+            ordered[n] = guesses[n] = scale * (value[point] + residual[point] * inverse[point])
+            n += guesses[n] > 0.0
+    if n <= top:
         return n
-    put_largest_first(ordered, n, top + FEW)
-    lowest = ordered[top + FEW - 1]
-    put_largest_first(ordered, top + FEW, top)
-    lowest = min(lowest, ordered[top - 1] - LIKELY * level)
+    put_largest_first(ordered, n, top)
+    high, low = ordered[top - 1] + LIKELY * level, ordered[top - 1] - LIKELY * level
     kept = 0
     for a in range(n):
-        likely[kept] = likely[a]
-        kept += guesses[a] >= lowest
+        if guesses[a] >= low:
+            point = likely[kept] = likely[a]
+            near = guesses[a] <= high
+            guesses[kept] = best_guess(system, work, at(point)) if near else guesses[a]
+            kept += 1
     return kept

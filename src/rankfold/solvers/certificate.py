@@ -142,23 +142,23 @@ def cut_behind(system, work, top, last, n_scores, level):  # type: ignore[no-unt
 
 @njit(nogil=True, cache=True)
 def judge(system, work, n, top, least, level, drift):  # type: ignore[no-untyped-def]
-    """Return the ``top``-th score, bounds, and whether the top is certain.
+    """Return the ``top``-th score, bounds, whether the top is certain, or may soon be.
 
-    If it is, the score returned lies between the top and all others. Bounds are measured only
-    where the gap behind the top is not hopelessly small. An empty top, of a query that fills the
-    answer by itself, is certain.
+    If it is certain, the score returned lies between the top and all others. Bounds are measured
+    only where the gap behind the top is not hopelessly small. An empty top, of a query that fills
+    the answer by itself, is certain.
     """
     if top == 0:
         above, below = bounds(work, n, drift)
-        return np.inf, above, below, True
+        return np.inf, above, below, True, True
     last, found = best_values(system, work, top, least)
     if found <= top:
         last, found = best_values(system, work, top, 0.0)
     if found <= top:
-        return last, level + drift, level + drift, False
+        return last, level + drift, level + drift, False, False
     cut, gap = cut_behind(system, work, top, last, found, level)
     if gap < HOPELESS * system.largest_scale * level:
-        return last, level + drift, level + drift, False
+        return last, level + drift, level + drift, False, gap > 0.0
     above, below = bounds(work, n, drift)
     certain = is_certain(system, work, top, cut, above, below, drift)
-    return cut if certain else last, above, below, certain
+    return cut if certain else last, above, below, certain, True

@@ -10,8 +10,8 @@ from rankfold.solvers.certificate import bounds, judge
 from rankfold.solvers.gradients import advance, copy_rows, set_out, settle
 from rankfold.solvers.push import TOUCHED, measure, push
 
-LEVEL_RATIO = 0.5
-"""Residuals are brought below one level after the other."""
+FAR_RATIO, NEAR_RATIO = 0.25, 0.5
+"""Residuals are brought below one level after the other; in smaller steps where a proof is near."""
 
 FEW_EDGES = 5_000
 """Edges that are pushed sooner than gradients are set up."""
@@ -54,7 +54,7 @@ def solve(system, work, stand, query, top, tol, rule):  # type: ignore[no-untype
         n_edges += passed
         drift += steps * (2 * UNIT * largest + per_value)
         if finished and drift <= 0.1 * level:
-            last, above, below, certain = judge(system, work, n, top, last / 2, level, drift)
+            last, above, below, certain, near = judge(system, work, n, top, last / 2, level, drift)
             if certain:
                 return Stand(
                     n, n_rows, whole, level, drift, last, above, below, n_steps, n_edges, CERTIFIED
@@ -64,7 +64,7 @@ def solve(system, work, stand, query, top, tol, rule):  # type: ignore[no-untype
                 return Stand(
                     n, n_rows, whole, level, drift, last, above, below, n_steps, n_edges, WITHIN_TOL
                 )
-            level = max(tol, level * LEVEL_RATIO)
+            level = max(tol, level * (NEAR_RATIO if near else FAR_RATIO))
             continue
         if not finished and n >= rule.whole_share * n_points:
             n, whole = touch_all(work, n_points), True
@@ -109,10 +109,10 @@ def solve_whole(system, work, stand, query, top, tol, fresh):  # type: ignore[no
         settle(work, n)
         n_steps += steps
         n_edges += (steps + 1) * len(columns)
-        last, above, below, certain = judge(system, work, n, top, last / 2, level, fresh)
+        last, above, below, certain, near = judge(system, work, n, top, last / 2, level, fresh)
         if certain or level <= tol or steps == MOST_STEPS:
             measure(system, work, n, query)
-            last, above, below, certain = judge(system, work, n, top, last / 2, level, fresh)
+            last, above, below, certain, near = judge(system, work, n, top, last / 2, level, fresh)
             above, below = bounds(work, n, fresh)
             if certain:
                 return Stand(
@@ -123,6 +123,6 @@ def solve_whole(system, work, stand, query, top, tol, fresh):  # type: ignore[no
                     n, n_rows, True, level, fresh, last, above, below, n_steps, n_edges, WITHIN_TOL
                 )
             square = set_out(system, work, n, n)
-        level = max(tol, level * LEVEL_RATIO)
+        level = max(tol, level * (NEAR_RATIO if near else FAR_RATIO))
     measure(system, work, n, query)
     return Stand(n, n_rows, True, level, fresh, last, above, below, n_steps, n_edges, PAUSED)

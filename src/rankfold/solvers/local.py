@@ -23,7 +23,7 @@ from rankfold.solvers.arrays import (
 from rankfold.solvers.chebyshev import term_weights
 from rankfold.types import FloatArray, IntArray
 
-PATIENCE, WHOLE_SHARE = 1.0, 0.25
+PATIENCE, WHOLE_SHARE = 2.0, 0.25
 """When gradients take over from push, and when they leave the region: see `Rule`."""
 
 BLOCK_ROWS = 2**14

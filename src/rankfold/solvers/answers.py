@@ -101,15 +101,14 @@ def extract(system, work, stand, top, terms, points, scores):  # type: ignore[no
     candidates, guesses = work.queue, work.compact[6]
     if stand.state == CERTIFIED:
         kept = take_members(system, work, stand, candidates, guesses)
-        sort_by_score(candidates, guesses, kept)
     else:
         kept = take_likely(system, work, stand, top, candidates, guesses)
-        sort_by_score(candidates, guesses, kept)
+    sort_by_score(candidates, guesses, kept)
     if kept > top > 0:
+        cut = (guesses[top - 1] + guesses[top]) / 2
         window = DOUBTFUL * system.largest_scale * stand.level
-        high, low = guesses[top - 1] + window, guesses[top] - window
         for a in range(max(0, top - FEW), min(kept, top + FEW)):
-            if low <= guesses[a] <= high:
+            if abs(guesses[a] - cut) <= window:
                 guesses[a] = better_guess(system, work, at(candidates[a]), stand, terms)
         sort_by_score(candidates, guesses, kept)
     count = min(top, kept)

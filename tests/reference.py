@@ -344,22 +344,20 @@ def refine(points, queries, candidates, own, k):
     return indices, d, farthest
 
 
-def push(A, b, x, level, relaxation):
-    """Relax rows in the order in which they come above the level; A has row sums of one or more.
+def push(A, b, touched, level, relaxation):
+    """Relax rows whose residual is above the level, in sweeps; A has row sums of one or more.
 
-    Returns the values, the residual ``b - A x`` and the number of steps.
+    A sweep takes the points in the order in which they were touched, which begins with
+    ``touched``. Returns the values, the residual ``b - A x`` and the number of steps.
     """
-    x, r, steps = x.copy(), b - A @ x, 0
-    queue = [i for i in range(len(b)) if abs(r[i]) > level]
-    while queue:
-        i = queue.pop(0)
-        if abs(r[i]) <= level:
-            continue
-        step = relaxation * r[i] / A[i, i]
-        x[i] += step
-        r = r - A[:, i] * step
-        steps += 1
-        queue += [j for j in range(len(b)) if abs(r[j]) > level and j not in queue]
+    x, r, touched, steps = np.zeros(len(b)), b.copy(), list(touched), 0
+    while queue := [i for i in touched if abs(r[i]) > level]:
+        for i in queue:
+            step = relaxation * r[i] / A[i, i]
+            x[i] += step
+            r = r - A[:, i] * step
+            steps += 1
+            touched += [j for j in np.flatnonzero(A[:, i]) if j not in touched]
     return x, r, steps
 
 

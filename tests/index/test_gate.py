@@ -2,6 +2,7 @@
 
 import signal
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -135,6 +136,7 @@ def test_ctrl_c_ends_the_wait_and_leaves_no_trace(inside, entrance):
     def interrupt():
         while main not in shown:
             pass
+        time.sleep(0.2)  # until it waits: Python sees a signal just before a wait only after it
         signal.pthread_kill(main, signal.SIGINT)
 
     with Inside(getattr(gate, inside)()) as thread:

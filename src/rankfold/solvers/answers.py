@@ -8,7 +8,7 @@ from rankfold.solvers.arrays import CERTIFIED, PAUSED, Stand, Start
 from rankfold.solvers.certificate import scale_of, side
 from rankfold.solvers.errors import error_thrice, error_twice
 from rankfold.solvers.levels import WORK_BETWEEN_PAUSES, solve
-from rankfold.solvers.push import CLAMPED, LEFT_OUT, at, begin, clear
+from rankfold.solvers.push import CLAMPED, NOT_IN_ANSWER, at, begin, clear
 from rankfold.solvers.selecting import put_largest_first, sort_by_score
 
 FIRST_LEVEL = 0.1
@@ -120,13 +120,13 @@ def extract(system, work, stand, top, terms, points, scores):  # type: ignore[no
 @njit(nogil=True, cache=True)
 def take_members(system, work, stand, members, guesses):  # type: ignore[no-untyped-def]
     """Write the points that are proven to be above the cut; return how many they are."""
-    value, marks, valued = work.value, work.marks, work.valued
+    value, likely = work.value, work.likely
     cut, above, below, drift = stand.last, stand.above, stand.below, stand.drift
     n = 0
-    for a in range(work.n_valued[0]):
-        point = at(valued[a])
+    for a in range(work.n_likely[0]):
+        point = at(likely[a])
         scale = scale_of(system, point)
-        if scale * (value[point] + above) < cut or marks[point] & (CLAMPED | LEFT_OUT):
+        if scale * (value[point] + above) < cut:
             continue
         if scale * (value[point] - below) > cut or (
             side(system, work, point, cut, above, below, drift) > 0
@@ -149,7 +149,7 @@ def take_likely(system, work, stand, top, likely, guesses):  # type: ignore[no-u
     for a in range(n_reached):
         point = at(reached[a])
         scale = scale_of(system, point)
-        if scale * value[point] >= least and not work.marks[point] & (CLAMPED | LEFT_OUT):
+        if scale * value[point] >= least and not work.marks[point] & NOT_IN_ANSWER:
             likely[n] = point
             ordered[n] = guesses[n] = scale * (value[point] + residual[point] * inverse[point])
             n += guesses[n] > 0.0

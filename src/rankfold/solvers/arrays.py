@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 CERTIFIED, WITHIN_TOL, PAUSED = 0, 1, 2
 """Why a solve returned."""
 
+AHEAD = 12
+"""Places in the queue whose memory is asked for in advance."""
+
 Floats = NDArray[np.float64]
 
 
@@ -39,8 +42,8 @@ class Rule(NamedTuple):
     relaxation : float
         What push gives, in residuals.
     patience : float
-        How often push may pass every edge of the region on one level before conjugate gradients
-        on the region take over; 0 for gradients alone, inf for push alone.
+        How often push may pass every edge of the region between two judgements of the top before
+        conjugate gradients on the region take over; 0 for gradients alone, inf for push alone.
     whole_share : float
         Share of the points beyond which gradients leave the region for the whole graph as it
         lies; inf for never.
@@ -59,8 +62,8 @@ class Workspace(NamedTuple):
 
     The first four have an entry per point. The others are filled from their beginning, up
     to the number of points or edges that were touched; memory beyond is never used. ``touched``
-    and ``valued``, those of them that were given a value, have room for one more; the length of
-    ``queue``, a ring, is a power of two above the number of points.
+    and ``valued``, those of them that were given a value, have room for one more, as has
+    ``likely``, those that may be among the best; ``queue`` has room for `AHEAD` more.
     """
 
     residual: Floats
@@ -71,6 +74,8 @@ class Workspace(NamedTuple):
     touched: NDArray[np.int32]
     valued: NDArray[np.int32]
     n_valued: NDArray[np.int64]
+    likely: NDArray[np.int32]
+    n_likely: NDArray[np.int64]
     queue: NDArray[np.int32]
     ends: NDArray[np.int64]
     columns: NDArray[np.int32]

@@ -6,11 +6,11 @@ import numpy as np
 from numba import njit
 
 from rankfold.solvers.errors import error_thrice, error_twice
-from rankfold.solvers.push import CLAMPED, LEFT_OUT, at
+from rankfold.solvers.push import CLAMPED, NOT_IN_ANSWER, at
 from rankfold.solvers.selecting import put_largest_first
 
 HOPELESS = 0.5
-"""Gap behind the top, in levels, below which a proof is not even tried."""
+"""Gap behind the top, in bounds, below which a proof is not even tried."""
 
 MOST_DOUBTFUL = 24
 """Points around the end of the top above which a proof is not even tried."""
@@ -26,22 +26,22 @@ def scale_of(system, point):  # type: ignore[no-untyped-def]
 def best_values(system, work, top, least):  # type: ignore[no-untyped-def]
     """Return the ``top``-th score, and how many scores are at least ``least``.
 
-    ``least`` only saves work: scores below it are not looked at, and nothing is returned when
-    there are too few others.
+    Their points are kept in ``likely``; all others are not looked at again. No score is returned
+    when they are too few.
     """
-    value, marks, valued = work.value, work.marks, work.valued
+    value, marks, valued, likely = work.value, work.marks, work.valued, work.likely
     scores = work.compact[6]
-    found = 0
+    found = at(0)
     for a in range(work.n_valued[0]):
         point = at(valued[a])
         score = scale_of(system, point) * value[point]
-        if score >= least and not marks[point] & (CLAMPED | LEFT_OUT):
-            scores[found] = score
-            found += 1
-    if found <= top:
-        return 0.0, found
-    put_largest_first(scores, found, top)
-    return scores[top - 1], found
+        likely[found], scores[found] = point, score
+        found += at(score >= least) & at(marks[point] & NOT_IN_ANSWER == 0)
+    n_found = work.n_likely[0] = np.int64(found)
+    if n_found <= top:
+        return 0.0, n_found
+    put_largest_first(scores, n_found, top)
+    return scores[top - 1], n_found
 
 
 @njit(nogil=True, cache=True)
@@ -81,18 +81,16 @@ def side(system, work, point, cut, above, below, drift):  # type: ignore[no-unty
 
 @njit(nogil=True, cache=True)
 def is_certain(system, work, top, cut, above, below, drift):  # type: ignore[no-untyped-def]
-    """Return whether exactly ``top`` points score above the cut and all others below, proven.
+    """Return whether exactly ``top`` of the likely points score above the cut, proven.
 
-    The score of points without a value, touched or not, is at most the largest residual.
+    The others are proven to score below it.
     """
-    value, marks, valued = work.value, work.marks, work.valued
-    if cut <= system.largest_scale * above:
-        return False
+    value, likely = work.value, work.likely
     members = 0
-    for a in range(work.n_valued[0]):
-        point = at(valued[a])
+    for a in range(work.n_likely[0]):
+        point = at(likely[a])
         scale = scale_of(system, point)
-        if scale * (value[point] + above) < cut or marks[point] & (CLAMPED | LEFT_OUT):
+        if scale * (value[point] + above) < cut:
             continue
         if scale * (value[point] - below) <= cut:
             proven = side(system, work, point, cut, above, below, drift)
@@ -105,25 +103,23 @@ def is_certain(system, work, top, cut, above, below, drift):  # type: ignore[no-
 
 
 @njit(nogil=True, cache=True)
-def cut_behind(system, work, top, last, n_scores, level):  # type: ignore[no-untyped-def]
+def cut_behind(system, work, top, last, bound):  # type: ignore[no-untyped-def]
     """Return a score between the ``top`` best and all others, and the gap around it.
 
     ``last`` is the score of the last of them, as `best_values` has it. Of points near it the
     known part of the error is added; where they are many there is no gap that could be proven,
     and none is returned.
     """
-    value, marks, valued = work.value, work.marks, work.valued
-    scores, near = work.compact[6], 2 * system.largest_scale * level
+    value, likely = work.value, work.likely
+    scores, near = work.compact[6], 2 * system.largest_scale * bound
     doubtful = 0
-    for a in range(n_scores):
+    for a in range(work.n_likely[0]):
         doubtful += abs(scores[a] - last) <= near
     if doubtful > MOST_DOUBTFUL:
         return last, 0.0
     n_above, found = 0, 0
-    for a in range(work.n_valued[0]):
-        point = at(valued[a])
-        if marks[point] & (CLAMPED | LEFT_OUT):
-            continue
+    for a in range(work.n_likely[0]):
+        point = at(likely[a])
         scale = scale_of(system, point)
         apart = scale * value[point] - last
         n_above += apart > near
@@ -141,24 +137,27 @@ def cut_behind(system, work, top, last, n_scores, level):  # type: ignore[no-unt
 
 
 @njit(nogil=True, cache=True)
-def judge(system, work, n, top, least, level, drift):  # type: ignore[no-untyped-def]
-    """Return the ``top``-th score, bounds, whether the top is certain, or may soon be.
+def judge(system, work, top, least, above, below, drift):  # type: ignore[no-untyped-def]
+    """Return the ``top``-th score, whether the top is certain, and whether it may soon be.
 
-    If it is certain, the score returned lies between the top and all others. Bounds are measured
-    only where the gap behind the top is not hopelessly small. An empty top, of a query that fills
+    If it is certain, the score returned lies between the top and all others. Scores below
+    ``least`` are looked at only where the others are too few. An empty top, of a query that fills
     the answer by itself, is certain.
     """
     if top == 0:
-        above, below = bounds(work, n, drift)
-        return np.inf, above, below, True, True
+        return np.inf, True, True
     last, found = best_values(system, work, top, least)
     if found <= top:
-        last, found = best_values(system, work, top, 0.0)
+        least = 0.0
+        last, found = best_values(system, work, top, least)
     if found <= top:
-        return last, level + drift, level + drift, False, False
-    cut, gap = cut_behind(system, work, top, last, found, level)
-    if gap < HOPELESS * system.largest_scale * level:
-        return last, level + drift, level + drift, False, gap > 0.0
-    above, below = bounds(work, n, drift)
-    certain = is_certain(system, work, top, cut, above, below, drift)
-    return cut if certain else last, above, below, certain, True
+        return last, False, False
+    bound = max(above, below)
+    cut, gap = cut_behind(system, work, top, last, bound)
+    if gap < HOPELESS * system.largest_scale * bound:
+        return last, False, gap > 0.0
+    # Points that are not among the likely ones have no value, or one below the least.
+    certain = cut > max(0.0, least) + system.largest_scale * above and (
+        is_certain(system, work, top, cut, above, below, drift)
+    )
+    return cut if certain else last, certain, True

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from numba import njit
 
-from rankfold.solvers.push import CLAMPED, ONE, at
+from rankfold.solvers.push import CLAMPED, ONE, at, prefetch_row
 
 LONG_ROW = 64
 """Entries of a row above which it is not read on the way to another point."""
@@ -38,6 +38,8 @@ def error_thrice(system, work, point):  # type: ignore[no-untyped-def]
     indptr, indices, spread, plain = system.indptr, system.indices, system.spread, system.plain
     residual, inverse, marks = work.residual, work.inverse, work.marks
     known, unknown = 0.0, 0.0
+    for edge in range(at(indptr[point]), at(indptr[point + ONE])):
+        prefetch_row(system, at(indices[edge]))
     for edge in range(at(indptr[point]), at(indptr[point + ONE])):
         other = at(indices[edge])
         if marks[other] & CLAMPED:

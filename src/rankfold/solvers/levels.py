@@ -8,10 +8,13 @@ from numba import njit
 from rankfold.solvers.arrays import CERTIFIED, PAUSED, WITHIN_TOL, Stand
 from rankfold.solvers.certificate import bounds, judge
 from rankfold.solvers.gradients import advance, copy_rows, set_out, settle
-from rankfold.solvers.push import TOUCHED, measure, push
+from rankfold.solvers.push import TOUCHED, gather, measure, push
 
 FAR_RATIO, NEAR_RATIO = 0.25, 0.5
-"""Residuals are brought below one level after the other; in smaller steps where a proof is near."""
+"""What residuals fall to before the top is judged again; sooner where a proof is near."""
+
+LAG = 2.0
+"""How far residuals may stay behind the level, which is halved with every sweep otherwise."""
 
 FEW_EDGES = 5_000
 """Edges that are pushed sooner than gradients are set up."""
@@ -29,9 +32,10 @@ UNIT = float(np.finfo(np.float64).eps)
 def solve(system, work, stand, query, top, tol, rule):  # type: ignore[no-untyped-def]
     """Lower the level until the top is certain or the bound is within tol.
 
-    Every level is pushed; where that passes the region's edges
-    too often, gradients do the bulk and push goes on at the border. A region that
-    has become a good part of the graph gives way to gradients on all of it.
+    A sweep pushes every point whose residual is above the level, which then is halved. Where
+    sweeps pass the region's edges too often before residuals have fallen far enough to judge the
+    top again, gradients do the bulk and push goes on at the border. A region that has become
+    a good part of the graph gives way to gradients on all of it.
     """
     n, n_rows, whole, level, drift, last, above, below, n_steps, n_edges, _ = stand
     n_points = len(system.margin)
@@ -41,35 +45,38 @@ def solve(system, work, stand, query, top, tol, rule):  # type: ignore[no-untype
     fresh = (system.longest_row + len(query.pulled) + 4) * per_value
     tol = max(tol, 20 * fresh)
     level = max(level, tol)
-    pause = n_edges + WORK_BETWEEN_PAUSES
+    pause, passed, due = n_edges + WORK_BETWEEN_PAUSES, 0, np.inf
     while n_edges < pause:
         if whole:
             stand = Stand(
                 n, n_rows, whole, level, drift, last, above, below, n_steps, n_edges, PAUSED
             )
             return solve_whole(system, work, stand, query, top, tol, fresh)
-        limit = rule.patience * (FEW_EDGES + mean_row * n)
-        n, passed, steps, largest, finished = push(system, work, n, level, rule.relaxation, limit)
-        n_steps += steps
-        n_edges += passed
-        drift += steps * (2 * UNIT * largest + per_value)
-        if finished and drift <= 0.1 * level:
-            last, above, below, certain, near = judge(system, work, n, top, last / 2, level, drift)
-            if certain:
+        n_queued, above, below = gather(work, n, level)
+        above, below = above + drift, below + drift
+        bound, ended = max(above, below), level <= tol and n_queued == 0
+        precise = drift <= 0.1 * level
+        if precise and (bound <= due or ended):
+            last, certain, near = judge(system, work, top, last / 2, above, below, drift)
+            if certain or ended:
+                state = CERTIFIED if certain else WITHIN_TOL
                 return Stand(
-                    n, n_rows, whole, level, drift, last, above, below, n_steps, n_edges, CERTIFIED
+                    n, n_rows, whole, level, drift, last, above, below, n_steps, n_edges, state
                 )
-            if level <= tol:
-                above, below = bounds(work, n, drift)
-                return Stand(
-                    n, n_rows, whole, level, drift, last, above, below, n_steps, n_edges, WITHIN_TOL
-                )
-            level = max(tol, level * (NEAR_RATIO if near else FAR_RATIO))
+            due, passed = bound * (NEAR_RATIO if near else FAR_RATIO), 0
+        if precise and passed < rule.patience * (FEW_EDGES + mean_row * n):
+            n, edges, largest = push(system, work, n, n_queued, rule.relaxation)
+            n_steps += n_queued
+            n_edges += edges
+            passed += edges
+            drift += n_queued * (2 * UNIT * largest + per_value)
+            if bound <= LAG * level:
+                level = max(tol, level / 2)
             continue
-        if not finished and n >= rule.whole_share * n_points:
+        if precise and n >= rule.whole_share * n_points:
             n, whole = touch_all(work, n_points), True
-        elif not finished:
-            n_region = n
+        elif precise:
+            level, n_region = max(tol, min(level, due)), n
             n = copy_rows(system, work, n, n_rows)
             n_rows = n_region
             square = set_out(system, work, n_region, n)
@@ -79,6 +86,7 @@ def solve(system, work, stand, query, top, tol, rule):  # type: ignore[no-untype
             settle(work, n_region)
             n_steps += steps
             n_edges += steps * ends[n_region - 1]
+            passed = 0
         measure(system, work, n, query)
         drift = fresh
     return Stand(n, n_rows, whole, level, drift, last, above, below, n_steps, n_edges, PAUSED)
@@ -109,18 +117,16 @@ def solve_whole(system, work, stand, query, top, tol, fresh):  # type: ignore[no
         settle(work, n)
         n_steps += steps
         n_edges += (steps + 1) * len(columns)
-        last, above, below, certain, near = judge(system, work, n, top, last / 2, level, fresh)
+        above, below = bounds(work, n, fresh)
+        last, certain, near = judge(system, work, top, last / 2, above, below, fresh)
         if certain or level <= tol or steps == MOST_STEPS:
             measure(system, work, n, query)
-            last, above, below, certain, near = judge(system, work, n, top, last / 2, level, fresh)
             above, below = bounds(work, n, fresh)
-            if certain:
+            last, certain, near = judge(system, work, top, last / 2, above, below, fresh)
+            if certain or max(above, below) <= 2 * tol:
+                state = CERTIFIED if certain else WITHIN_TOL
                 return Stand(
-                    n, n_rows, True, level, fresh, last, above, below, n_steps, n_edges, CERTIFIED
-                )
-            if max(above, below) <= 2 * tol:
-                return Stand(
-                    n, n_rows, True, level, fresh, last, above, below, n_steps, n_edges, WITHIN_TOL
+                    n, n_rows, True, level, fresh, last, above, below, n_steps, n_edges, state
                 )
             square = set_out(system, work, n, n)
         level = max(tol, level * (NEAR_RATIO if near else FAR_RATIO))

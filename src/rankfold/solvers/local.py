@@ -10,6 +10,7 @@ from scipy import sparse
 
 from rankfold.check import InputError
 from rankfold.solvers.arrays import (
+    AHEAD,
     NOT_BEGUN,
     PAUSED,
     Batch,
@@ -23,8 +24,14 @@ from rankfold.solvers.arrays import (
 from rankfold.solvers.chebyshev import term_weights
 from rankfold.types import FloatArray, IntArray
 
-PATIENCE, WHOLE_SHARE = 2.0, 0.25
+PATIENCE, WHOLE_SHARE = 1.2, 0.25
 """When gradients take over from push, and when they leave the region: see `Rule`."""
+
+BEYOND = 0.07
+"""Part of the way from the best relaxation for all points at once to the largest that converges.
+
+Points that are pushed one by one, where they lack something, do better with a little more.
+"""
 
 BLOCK_ROWS = 2**14
 """Rows that are summed at once."""
@@ -127,6 +134,7 @@ class LocalSystem:
         )
         rho = 1.0 - float(np.median(self.inverse)) if self.n_points else 0.0
         relaxation = 2.0 / (1.0 + float(np.sqrt(1.0 - rho**2)))
+        relaxation += BEYOND * (2.0 - relaxation)
         self.rule = Rule(relaxation, float(patience), float(whole_share), term_weights(rho))
         self._idle: list[Workspace] = []
 
@@ -188,7 +196,9 @@ class LocalSystem:
                 np.empty(n_points + 1, dtype=np.int32),
                 np.empty(n_points + 1, dtype=np.int32),
                 np.zeros(1, dtype=np.int64),
-                np.empty(1 << n_points.bit_length(), dtype=np.int32),
+                np.empty(n_points + 1, dtype=np.int32),
+                np.zeros(1, dtype=np.int64),
+                np.zeros(n_points + AHEAD, dtype=np.int32),
                 np.empty(n_points, dtype=np.int64),
                 np.empty(n_edges, dtype=np.int32),
                 np.empty(n_edges, dtype=self.system.spread.dtype),

@@ -3,8 +3,8 @@
 All kernels speak of the system ``c_i x_i - sum_j B_ji x_j = b_i`` whose rows sum to one or more
 (see ``local.py``), with B stored by the point that spreads. Arrays of a tuple are named at the
 top of each kernel, because taking one out of a tuple inside a loop is slow. Indices are made
-unsigned by `at`, and the innermost loop writes without asking: tests for negative indices and
-branches that cannot be foretold took more than half of the time.
+unsigned by `at`, and loops write without asking: tests for negative indices and branches that
+cannot be foretold took more than half of the time.
 """
 
 from __future__ import annotations
@@ -12,18 +12,19 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from rankfold.solvers.arrays import AHEAD
 from rankfold.solvers.prefetch import prefetch
 
 at = np.uint64
 """Makes a number an index that cannot be negative."""
 
 ONE = at(1)
-TOUCHED, QUEUED, CLAMPED, LEFT_OUT, VALUED = (np.uint8(mark) for mark in (1, 2, 4, 8, 16))
-"""Marks: reached, waiting to be pushed, eliminated, not part of the answer, given a value."""
+TOUCHED, CLAMPED, LEFT_OUT, VALUED = (np.uint8(mark) for mark in (1, 2, 4, 8))
+"""Marks: reached, eliminated, not part of the answer, given a value."""
 
-NOT_TO_QUEUE = QUEUED | CLAMPED
+NOT_IN_ANSWER = CLAMPED | LEFT_OUT
 
-FAR_AHEAD, NEAR_AHEAD, LINE = at(8), at(4), 16
+FAR_AHEAD, NEAR_AHEAD, LINE = at(AHEAD), at(5), 16
 """Places in the queue whose memory is asked for in advance, and entries of four bytes in a line."""
 
 
@@ -81,40 +82,53 @@ def prefetch_row(system, point):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def push(system, work, n, level, relaxation, limit):  # type: ignore[no-untyped-def]
-    """Give every residual above the level to its point, which spreads it to its neighbours.
+def gather(work, n, level):  # type: ignore[no-untyped-def]
+    """Queue the touched points whose residual is above the level.
 
-    With a relaxation above one it gives more than the residual: successive over-relaxation,
-    restricted to where there is something to do. Stops early after ``limit`` edges.
+    Returns their number, and the largest residual above zero and below. Clamped points, which
+    were touched first, have none.
+    """
+    residual, marks, touched, queue = work.residual, work.marks, work.touched, work.queue
+    first = 0
+    while first < n and marks[at(touched[first])] & CLAMPED:
+        first += 1
+    above = below = 0.0
+    n_queued = at(0)
+    for a in range(first, n):
+        point = at(touched[a])
+        now = residual[point]
+        queue[n_queued] = point
+        n_queued += at(abs(now) > level)
+        above = max(above, now)
+        below = min(below, now)
+    return np.int64(n_queued), above, -below
+
+
+@njit(nogil=True, cache=True)
+def push(system, work, n, n_queued, relaxation):  # type: ignore[no-untyped-def]
+    """Give the residuals of queued points to them, one after the other, and spread the rest.
+
+    With a relaxation above one a point is given more than its residual: successive
+    over-relaxation, restricted to where there is something to do. Returns the number of touched
+    points, of edges that were passed, and the largest residual that was given.
     """
     indptr, indices, spread = system.indptr, system.indices, system.spread
     residual, value, inverse = work.residual, work.value, work.inverse
     marks, touched, valued, queue = work.marks, work.touched, work.valued, work.queue
-    wrap = at(len(queue) - 1)  # its length is a power of two
-    n, n_valued, head, tail = at(n), at(work.n_valued[0]), at(0), at(0)
-    n_edges = n_steps = 0
+    n, n_valued, n_queued = at(n), at(work.n_valued[0]), at(n_queued)
+    n_edges = 0
     largest = 0.0
-    for a in range(n):
-        point = at(touched[a])
-        if not marks[point] & CLAMPED and abs(residual[point]) > level:
-            queue[tail & wrap] = point
-            tail += ONE
-            marks[point] |= QUEUED
-    while head < tail and n_edges < limit:
-        if tail - head > FAR_AHEAD:
-            coming = at(queue[(head + FAR_AHEAD) & wrap])
-            prefetch(indptr, np.int64(coming))
-            prefetch(residual, np.int64(coming))
-            prefetch(inverse, np.int64(coming))
-            prefetch(value, np.int64(coming))
-            prefetch_row(system, at(queue[(head + NEAR_AHEAD) & wrap]))
-        point = at(queue[head & wrap])
-        head += ONE
-        mark = marks[point] ^ QUEUED
-        marks[point] = mark
-        before = residual[point]
-        if abs(before) <= level:
-            continue
+    for ahead in range(FAR_AHEAD):  # so that there is something to ask for at the end, too
+        queue[n_queued + at(ahead)] = queue[at(0)]
+    for a in range(n_queued):
+        coming = at(queue[a + FAR_AHEAD])
+        prefetch(indptr, np.int64(coming))
+        prefetch(residual, np.int64(coming))
+        prefetch(inverse, np.int64(coming))
+        prefetch(value, np.int64(coming))
+        prefetch_row(system, at(queue[a + NEAR_AHEAD]))
+        point = at(queue[a])
+        before, mark = residual[point], marks[point]
         valued[n_valued] = point
         n_valued += at(mark & VALUED == 0)
         marks[point] = mark | VALUED
@@ -122,31 +136,18 @@ def push(system, work, n, level, relaxation, limit):  # type: ignore[no-untyped-
         step = relaxation * before * inverse[point]
         value[point] += step
         residual[point] = (1 - relaxation) * before
-        n_steps += 1
         edge, end = at(indptr[point]), at(indptr[point + ONE])
         n_edges += int(end - edge)
         while edge < end:
             other = at(indices[edge])
-            now = residual[other] + spread[edge] * step
-            residual[other] = now
+            residual[other] += spread[edge] * step
             mark = marks[other]
             touched[n] = other
             n += at(mark == 0)
-            joins = at(abs(now) > level) & at(mark & NOT_TO_QUEUE == 0)
-            queue[tail & wrap] = other
-            tail += joins
-            marks[other] = mark | TOUCHED | np.uint8(joins << ONE)
+            marks[other] = mark | TOUCHED
             edge += ONE
-        if abs(residual[point]) > level and not marks[point] & QUEUED:
-            queue[tail & wrap] = point
-            tail += ONE
-            marks[point] |= QUEUED
     work.n_valued[0] = np.int64(n_valued)
-    finished = head == tail
-    while head < tail:
-        marks[at(queue[head & wrap])] ^= QUEUED
-        head += ONE
-    return np.int64(n), n_edges, n_steps, largest, finished
+    return np.int64(n), n_edges, largest
 
 
 @njit(nogil=True, cache=True)
@@ -185,6 +186,6 @@ def clear(work, n, query, inverses):  # type: ignore[no-untyped-def]
         residual[point] = 0.0
         value[point] = 0.0
         marks[point] = 0
-    work.n_valued[0] = 0
+    work.n_valued[0] = work.n_likely[0] = 0
     for point in query.pulled:
         work.inverse[point] = inverses[point]

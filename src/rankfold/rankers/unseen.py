@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 
@@ -15,8 +16,7 @@ def search_unseen(
 ) -> list[Neighbors]:
     """Search the unseen vectors of all queries at once, and measure them in a unit."""
     if not any(len(query.vectors) for query in queries):
-        nobody = Neighbors(np.empty((0, width), dtype=np.intp), np.empty((0, width)))
-        return [nobody] * len(queries)
+        return [_nobody(width)] * len(queries)
     found = engine.search(np.concatenate([query.vectors for query in queries]), width)
     found = Neighbors(found.indices, found.sq_distances / unit)
     ends = np.cumsum([len(query.vectors) for query in queries])
@@ -24,3 +24,8 @@ def search_unseen(
         found.take(np.arange(end - len(query.vectors), end))
         for query, end in zip(queries, ends, strict=True)
     ]
+
+
+@cache
+def _nobody(width: int) -> Neighbors:
+    return Neighbors(np.empty((0, width), dtype=np.intp), np.empty((0, width)))

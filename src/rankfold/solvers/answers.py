@@ -14,7 +14,7 @@ from rankfold.solvers.selecting import put_largest_first, sort_by_score
 FIRST_LEVEL = 0.1
 """Share of the largest value below which residuals are brought first."""
 
-LIKELY, DOUBTFUL = 0.3, 0.1
+LIKELY, DOUBTFUL = 0.2, 0.05
 """Distances from the end of an uncertain top, in levels, within which guesses are made better."""
 
 FEW = 8

@@ -137,15 +137,17 @@ def cut_behind(system, work, top, last, bound):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def judge(system, work, top, least, above, below, drift):  # type: ignore[no-untyped-def]
+def judge(system, work, top, last, above, below, drift):  # type: ignore[no-untyped-def]
     """Return the ``top``-th score, whether the top is certain, and whether it may soon be.
 
-    If it is certain, the score returned lies between the top and all others. Scores below
-    ``least`` are looked at only where the others are too few. An empty top, of a query that fills
-    the answer by itself, is certain.
+    ``last`` is what it was before: far below it nothing is looked at, unless others are too few.
+    If the top is certain, the score returned lies between it and all others. An empty top, of a
+    query that fills the answer by itself, is certain.
     """
     if top == 0:
         return np.inf, True, True
+    unseen = system.largest_scale * above
+    least = max(0.0, last / 2 - unseen)
     last, found = best_values(system, work, top, least)
     if found <= top:
         least = 0.0
@@ -156,8 +158,6 @@ def judge(system, work, top, least, above, below, drift):  # type: ignore[no-unt
     cut, gap = cut_behind(system, work, top, last, bound)
     if gap < HOPELESS * system.largest_scale * bound:
         return last, False, gap > 0.0
-    # Points that are not among the likely ones have no value, or one below the least.
-    certain = cut > max(0.0, least) + system.largest_scale * above and (
-        is_certain(system, work, top, cut, above, below, drift)
-    )
+    # Points that are not among the likely ones have no value, or a score below the least.
+    certain = cut > least + unseen and is_certain(system, work, top, cut, above, below, drift)
     return cut if certain else last, certain, True

@@ -57,7 +57,7 @@ def solve(system, work, stand, query, top, tol, rule):  # type: ignore[no-untype
         bound, ended = max(above, below), level <= tol and n_queued == 0
         precise = drift <= 0.1 * level
         if precise and (bound <= due or ended):
-            last, certain, near = judge(system, work, top, last / 2, above, below, drift)
+            last, certain, near = judge(system, work, top, last, above, below, drift)
             if certain or ended:
                 state = CERTIFIED if certain else WITHIN_TOL
                 return Stand(
@@ -118,11 +118,11 @@ def solve_whole(system, work, stand, query, top, tol, fresh):  # type: ignore[no
         n_steps += steps
         n_edges += (steps + 1) * len(columns)
         above, below = bounds(work, n, fresh)
-        last, certain, near = judge(system, work, top, last / 2, above, below, fresh)
+        last, certain, near = judge(system, work, top, last, above, below, fresh)
         if certain or level <= tol or steps == MOST_STEPS:
             measure(system, work, n, query)
             above, below = bounds(work, n, fresh)
-            last, certain, near = judge(system, work, top, last / 2, above, below, fresh)
+            last, certain, near = judge(system, work, top, last, above, below, fresh)
             if certain or max(above, below) <= 2 * tol:
                 state = CERTIFIED if certain else WITHIN_TOL
                 return Stand(

@@ -8,12 +8,15 @@ import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
+from scipy.sparse.linalg import spsolve
 
 from rankfold.check import InputError
 from rankfold.solvers import LocalSystem, Start, answers, certificate, errors, gradients, push
 from rankfold.solvers.arrays import NOT_BEGUN
+from rankfold.solvers.chebyshev import term_weights
 
 PATIENCE = st.sampled_from([0.0, 0.5, 1.0, np.inf])
+PAUSES = st.sampled_from([1.0, 100.0, 1e8])
 WHOLE_SHARES = st.sampled_from([0.0, 0.25, 0.8, np.inf])
 
 
@@ -64,17 +67,21 @@ def problems(draw):
     scale = rng.uniform(0.5, 2, n) if draw(st.booleans()) else np.ones(n)
     margin = rng.uniform(0.1, 2, n) if draw(st.booleans()) else np.ones(n)
     beta = draw(st.sampled_from([0.02, 0.9, 2.0, 20.0, 200.0]))
+    if draw(st.booleans()):
+        weights = weights.astype(np.float32)
     system = LocalSystem(weights, beta, margin, scale, draw(PATIENCE), draw(WHOLE_SHARES))
+    system.rule = system.rule._replace(pause=draw(PAUSES))
+    lowest = draw(st.sampled_from([-1.0, 0.0]))
     points = rng.choice(n, rng.integers(1, 3), replace=False)
     clamped = rng.choice(n, draw(st.integers(0, 2)), replace=False)
     pulled = rng.choice(n, draw(st.integers(0, 3)))
-    given_values = rng.uniform(0.1, 1, len(points))
+    given_values = rng.uniform(lowest or 0.1, 1, len(points))
     start = Start(
         points,
         given_values,
         size=2.0,
         clamped=clamped,
-        seeds=rng.uniform(0, 1, len(clamped)),
+        seeds=rng.uniform(lowest, 1, len(clamped)),
         left_out=clamped,
         pulled=pulled,
         pull=rng.uniform(0, 3, len(pulled)),
@@ -101,6 +108,7 @@ def test_every_value_is_within_the_bound_and_the_certificate_is_true(problem, to
     errors = np.abs(scores - true_scores[points]) / system.system.scale[points]
     assert errors.max(initial=0.0) <= bound + 1e-14
     assert np.all(np.diff(scores) <= 0)
+    assert np.all(scores > 0)
     if found.certified[0]:
         others = np.setdiff1d(free, points)
         assert count == top
@@ -175,7 +183,10 @@ def test_certificate_is_that_of_the_reference(problem, top, level):
     np.testing.assert_allclose((cut, gap), by_reference, atol=1e-12)
     above, below = certificate.bounds(work, n, 0.0)
     certain = certificate.is_certain(system.system, work, top, cut, above, below, 0.0)
-    assert certain == reference.certain_top(A, b, work.value, top, cut)
+    by_reference = reference.certain_top(A, b, work.value, top, cut)
+    assert (certain and cut > above) == by_reference
+    judged, certain, _ = certificate.judge(system.system, work, top, 0.0, above, below, 0.0)
+    assert not certain or reference.certain_top(A, b, work.value, top, judged)
 
 
 @settings(deadline=None)
@@ -211,8 +222,8 @@ def test_long_rows_are_not_read_on_the_way_and_bounds_still_hold():
 
 
 @settings(deadline=None, max_examples=50)
-@given(problems(), st.integers(1, 5), st.sampled_from([0.1, 1e-2, 1e-3]))
-def test_guesses_at_the_end_of_the_top_follow_chebyshev(problem, top, tol):
+@given(problems(), st.sampled_from([0.1, 1e-2, 1e-3]))
+def test_guesses_at_the_end_of_the_top_follow_chebyshev(problem, tol):
     system, start = problem
     system.system = system.system._replace(scale=np.ones(system.n_points), largest_scale=1.0)
     work, start = system._workspace(), Start(start.points, start.given).prepared()
@@ -224,11 +235,46 @@ def test_guesses_at_the_end_of_the_top_follow_chebyshev(problem, top, tol):
     known = [reference.known_errors(A, work.residual, steps) for steps in (1, 2, 3)]
     (once, _), (twice, _), (thrice, share) = known
     error = terms[0] * once + terms[1] * (twice - once) + terms[2] * (thrice - twice)
-    error = np.clip(error, thrice - share * below, thrice + share * above)
+    low, high, bound = thrice - share * below, thrice + share * above, max(above, below)
+    error = np.clip(error, np.maximum(low, high - bound), np.minimum(high, low + bound))
     found = [
         answers.better_guess(system.system, work, np.uint64(i), stand, terms) for i in range(len(A))
     ]
     np.testing.assert_allclose(found, work.value + error, atol=1e-12)
+
+
+@pytest.mark.parametrize("side", [1.0, -1.0])
+def test_guesses_keep_to_the_bound_where_degrees_are_uneven(side):
+    """A tree whose second ring gets more from outside, with residuals of both signs."""
+    edges, rings, n = [], [[0]], 1
+    for children, weight in ((40, 0.45), (40, 0.45), (1, 2.4), (8, 2.0)):
+        ring = list(range(n, n + children * len(rings[-1])))
+        edges += [(rings[-1][i // children], new, weight) for i, new in enumerate(ring)]
+        rings, n = [*rings, ring], n + len(ring)
+    i, j, weights = (np.array(column) for column in zip(*edges, strict=True))
+    tree = sparse.coo_array((weights, (i, j)), shape=(n, n)).tocsr()
+    system = LocalSystem(tree + tree.T, 1.0, np.ones(n), np.ones(n))
+    work = system._workspace()
+    work.residual[:] = -side
+    work.residual[: rings[3][0]] = side
+    A = sparse.diags_array(1 / system.inverse) - (tree + tree.T)
+    error = spsolve(A.tocsc(), work.residual)[0]
+    stand, terms = NOT_BEGUN._replace(above=1.0, below=1.0), term_weights(0.95)
+    guess = answers.better_guess(system.system, work, np.uint64(0), stand, terms)
+    assert abs(guess - error) <= 1.0
+
+
+def test_many_ties_inside_the_top_are_proven():
+    n_leaves = 2 * certificate.MOST_DOUBTFUL
+    n = n_leaves + 3
+    star = sparse.lil_array((n, n))
+    star[0, 1 : n_leaves + 1] = 1.0
+    star[n_leaves, n_leaves + 1] = star[n_leaves + 1, n_leaves + 2] = 1e-3
+    system = LocalSystem((star + star.T).tocsr(), 1.0, np.ones(n), np.ones(n))
+    start = Start(clamped=np.array([0]), seeds=np.ones(1), left_out=np.array([0]))
+    found = system.best([start], [n_leaves])
+    assert found.certified[0]
+    assert set(found.points[0]) == set(range(1, n_leaves + 1))
 
 
 def test_a_workspace_is_left_clean():
@@ -243,7 +289,11 @@ def test_a_workspace_is_left_clean():
     pulling = start._replace(pulled=np.array([4, 4]), pull=np.array([1.0, 2.0]))
     first = system.solve(start)
     pulled = system.solve(pulling)
+    certain = system.best([start], [3])
+    within = system.best([start], [3], tol=0.5)
     again = system.solve(start)
+    assert certain.certified[0]
+    assert not within.certified[0]
     np.testing.assert_array_equal(first.values, again.values)
     assert not np.array_equal(first.values, pulled.values)
     assert len(system._idle) == 1
@@ -251,6 +301,7 @@ def test_a_workspace_is_left_clean():
     assert not work.residual.any()
     assert not work.value.any()
     assert not work.marks.any()
+    assert work.n_valued[0] == work.n_likely[0] == 0
     np.testing.assert_array_equal(work.inverse, system.inverse)
 
 

@@ -7,7 +7,7 @@ from numba import njit
 from rankfold.solvers.arrays import CERTIFIED, PAUSED, Stand, Start
 from rankfold.solvers.certificate import scale_of, side
 from rankfold.solvers.errors import error_thrice, error_twice
-from rankfold.solvers.levels import WORK_BETWEEN_PAUSES, solve
+from rankfold.solvers.levels import solve
 from rankfold.solvers.push import CLAMPED, NOT_IN_ANSWER, at, begin, clear
 from rankfold.solvers.selecting import put_largest_first, sort_by_score
 
@@ -49,7 +49,7 @@ def answer(system, work, inverses, batch, found, first, stand, tol, rule):  # ty
         clear(work, stand.n_touched, query, inverses)
         n_edges += stand.n_edges - before
         stand = Stand(0, 0, False, 0.0, 0.0, 0.0, 0.0, 0.0, 0, 0, PAUSED)
-        if n_edges > WORK_BETWEEN_PAUSES:
+        if n_edges > rule.pause:
             return i + 1, stand
     return len(batch.sizes), stand
 
@@ -82,12 +82,18 @@ def best_guess(system, work, point):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def better_guess(system, work, point, stand, terms):  # type: ignore[no-untyped-def]
-    """Return a score without what its error is likely to be, within what is proven of it."""
+    """Return a score without what its error is likely to be, within what is proven of it.
+
+    The error lies between ``thrice - share below`` and ``thrice + share above``. The guess is
+    nowhere further than the larger bound from any of that, so that it is a bound for it, too.
+    """
     once = work.residual[point] * work.inverse[point]
     twice, _ = error_twice(system, work, point)
     thrice, share = error_thrice(system, work, point)
     error = terms[0] * once + terms[1] * (twice - once) + terms[2] * (thrice - twice)
-    error = min(max(error, thrice - share * stand.below), thrice + share * stand.above)
+    low, high, bound = share * stand.below, share * stand.above, max(stand.above, stand.below)
+    error = max(error, thrice - low, thrice + high - bound)
+    error = min(error, thrice + high, thrice - low + bound)
     return scale_of(system, point) * (work.value[point] + error)
 
 
@@ -104,7 +110,7 @@ def extract(system, work, stand, top, terms, points, scores):  # type: ignore[no
     else:
         kept = take_likely(system, work, stand, top, candidates, guesses)
     sort_by_score(candidates, guesses, kept)
-    if kept > top > 0:
+    if kept > top:
         cut = (guesses[top - 1] + guesses[top]) / 2
         window = DOUBTFUL * system.largest_scale * stand.level
         for a in range(max(0, top - FEW), min(kept, top + FEW)):
@@ -112,6 +118,8 @@ def extract(system, work, stand, top, terms, points, scores):  # type: ignore[no
                 guesses[a] = better_guess(system, work, at(candidates[a]), stand, terms)
         sort_by_score(candidates, guesses, kept)
     count = min(top, kept)
+    while count > 0 and guesses[count - 1] <= 0.0:
+        count -= 1
     for a in range(count):
         points[a], scores[a] = candidates[a], guesses[a]
     return count

@@ -20,7 +20,8 @@ Floats = NDArray[np.float64]
 class System(NamedTuple):
     """The system: B by rows of the spreading point, margins and the scale of the scores.
 
-    In a ``plain`` one margins and scales are all one, and are not read.
+    In a ``plain`` one margins and scales are all one, and are not read. Elsewhere rows of the
+    receiving point are those of B with a relative error, three of which are within ``roundoff``.
     """
 
     indptr: NDArray[Any]
@@ -32,6 +33,7 @@ class System(NamedTuple):
     largest_diagonal: float
     longest_row: int
     plain: bool
+    roundoff: float
 
 
 class Rule(NamedTuple):
@@ -49,18 +51,22 @@ class Rule(NamedTuple):
         lies; inf for never.
     terms : (float, float, float)
         Weights of the known terms of an error, see `term_weights`.
+    pause : float
+        Edges after which control returns, so that a long solve can be stopped; ten times as many
+        on the whole graph.
     """
 
     relaxation: float
     patience: float
     whole_share: float
     terms: tuple[float, float, float]
+    pause: float = 1e8
 
 
 class Workspace(NamedTuple):
     """Arrays that a query uses and leaves clean.
 
-    The first four have an entry per point. The others are filled from their beginning, up
+    The first five have an entry per point. The others are filled from their beginning, up
     to the number of points or edges that were touched; memory beyond is never used. ``touched``
     and ``valued``, those of them that were given a value, have room for one more, as has
     ``likely``, those that may be among the best; ``queue`` has room for `AHEAD` more.
@@ -207,7 +213,8 @@ class Stand(NamedTuple):
 
     ``n_rows`` touched points have their rows copied, unless the ``whole`` graph is in use.
     ``drift`` bounds by how much the residuals differ from what they would be without rounding.
-    ``last`` is the score at the end of the top, as far as it is known.
+    ``last`` is the score at the end of the top, as far as it is known; once the top is certified,
+    a score between it and all others.
     """
 
     n_touched: int

@@ -64,9 +64,10 @@ def side(system, work, point, cut, above, below, drift):  # type: ignore[no-unty
     With ``A 1 >= 1`` and ``A^-1 >= 0``, the error ``e = A^-1 r`` lies between the smallest
     and the largest residual (and zero), which may be off by ``drift``. What is known of it from
     the residuals around a point makes this narrower, see `errors`; as few of them are read as
-    the proof needs.
+    the proof needs. Where margins differ, the entries of a row are known up to a rounding.
     """
     scale, value = scale_of(system, point), work.value[point]
+    drift += system.roundoff * max(above, below)
     for deep in (False, True):
         if deep:
             known, share = error_thrice(system, work, point)
@@ -112,23 +113,21 @@ def cut_behind(system, work, top, last, bound):  # type: ignore[no-untyped-def]
     """
     value, likely = work.value, work.likely
     scores, near = work.compact[6], 2 * system.largest_scale * bound
-    doubtful = 0
+    n_above = doubtful = 0
     for a in range(work.n_likely[0]):
+        n_above += scores[a] > last + near
         doubtful += abs(scores[a] - last) <= near
+    if n_above + doubtful == top:  # nothing is near below
+        return last - near / 2, near
     if doubtful > MOST_DOUBTFUL:
         return last, 0.0
-    n_above, found = 0, 0
+    wanted, found = top - n_above, 0
     for a in range(work.n_likely[0]):
         point = at(likely[a])
         scale = scale_of(system, point)
-        apart = scale * value[point] - last
-        n_above += apart > near
-        if abs(apart) <= near:
+        if abs(scale * value[point] - last) <= near:
             scores[found] = scale * (value[point] + error_twice(system, work, point)[0])
             found += 1
-    wanted = top - n_above
-    if found == wanted:  # nothing is near below
-        return last - near / 2, near
     put_largest_first(scores, found, wanted)
     following = -np.inf
     for a in range(wanted, found):

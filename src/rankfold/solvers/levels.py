@@ -22,9 +22,6 @@ FEW_EDGES = 5_000
 POLISH_DEPTH, MOST_STEPS = 0.03, 200
 """How far below the level gradients bring the residual, and in how many steps at most."""
 
-WORK_BETWEEN_PAUSES, WHOLE_BETWEEN_PAUSES = 10**8, 10**9
-"""Edges after which control returns, so that a long solve can be stopped."""
-
 UNIT = float(np.finfo(np.float64).eps)
 
 
@@ -45,13 +42,15 @@ def solve(system, work, stand, query, top, tol, rule):  # type: ignore[no-untype
     fresh = (system.longest_row + len(query.pulled) + 4) * per_value
     tol = max(tol, 20 * fresh)
     level = max(level, tol)
-    pause, passed, due = n_edges + WORK_BETWEEN_PAUSES, 0, np.inf
+    if n_steps == 0:  # the right-hand side was added up
+        drift = fresh
+    pause, passed, due = n_edges + rule.pause, 0, np.inf
     while n_edges < pause:
         if whole:
             stand = Stand(
                 n, n_rows, whole, level, drift, last, above, below, n_steps, n_edges, PAUSED
             )
-            return solve_whole(system, work, stand, query, top, tol, fresh)
+            return solve_whole(system, work, stand, query, top, tol, fresh, 10 * rule.pause)
         n_queued, above, below = gather(work, n, level)
         above, below = above + drift, below + drift
         bound, ended = max(above, below), level <= tol and n_queued == 0
@@ -85,7 +84,7 @@ def solve(system, work, stand, query, top, tol, rule):  # type: ignore[no-untype
             steps, _ = advance(ends, columns, weights, work, n_region, square, target, MOST_STEPS)
             settle(work, n_region)
             n_steps += steps
-            n_edges += steps * ends[n_region - 1]
+            n_edges += steps * ends[n_region - 1] if n_region else 0
             passed = 0
         measure(system, work, n, query)
         drift = fresh
@@ -102,7 +101,7 @@ def touch_all(work, n_points):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def solve_whole(system, work, stand, query, top, tol, fresh):  # type: ignore[no-untyped-def]
+def solve_whole(system, work, stand, query, top, tol, fresh, most_edges):  # type: ignore[no-untyped-def]
     """Go on with gradients on the whole graph, whose residuals have just been measured.
 
     The course of the gradients is not broken at a level: the top is judged by the residuals that
@@ -110,7 +109,7 @@ def solve_whole(system, work, stand, query, top, tol, fresh):  # type: ignore[no
     """
     n, n_rows, _, level, _, last, above, below, n_steps, n_edges, _ = stand
     ends, columns, weights = system.indptr[1:], system.indices, system.spread
-    pause = n_edges + WHOLE_BETWEEN_PAUSES
+    pause = n_edges + most_edges
     square = set_out(system, work, n, n)
     while n_edges < pause:
         steps, square = advance(ends, columns, weights, work, n, square, level, MOST_STEPS)

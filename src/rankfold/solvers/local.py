@@ -33,6 +33,9 @@ BEYOND = 0.07
 Points that are pushed one by one, where they lack something, do better with a little more.
 """
 
+ROUNDINGS = 8
+"""Most roundings of an entry that a proof puts into its row three times."""
+
 BLOCK_ROWS = 2**14
 """Rows that are summed at once."""
 
@@ -120,6 +123,7 @@ class LocalSystem:
             if even
             else np.bincount(indices, weights=spread, minlength=len(margin))
         )
+        plain = even and bool(np.all(scale == 1.0))
         self.inverse = np.asarray(1.0 / (1.0 + received), dtype=np.float64)
         self.system = System(
             indptr,
@@ -130,7 +134,8 @@ class LocalSystem:
             float(scale.max(initial=0.0)),
             float(1 + received.max(initial=0.0)),
             int(np.diff(indptr).max(initial=0)),
-            even and bool(np.all(scale == 1.0)),
+            plain,
+            0.0 if plain else ROUNDINGS * float(np.finfo(spread.dtype).eps),
         )
         rho = 1.0 - float(np.median(self.inverse)) if self.n_points else 0.0
         relaxation = 2.0 / (1.0 + float(np.sqrt(1.0 - rho**2)))

@@ -8,6 +8,9 @@ MINIMUM := out/minimum
 OLD_WARNINGS := -W default::DeprecationWarning -W default::PendingDeprecationWarning -W default::FutureWarning \
 	-W default::pydantic.warnings.UnsupportedFieldAttributeWarning
 
+# Packages are compiled when they are first imported, not in every process that a test starts.
+export PYTHONDONTWRITEBYTECODE :=
+
 .PHONY: demo serve reproduce reproduction-pages gallery test test-browser test-package test-extras test-minimum package page-picture lint format bench docs clean install
 .DEFAULT_GOAL := demo
 

@@ -128,18 +128,12 @@ def extract(system, work, stand, top, terms, points, scores):  # type: ignore[no
 @njit(nogil=True, cache=True)
 def take_members(system, work, stand, members, guesses):  # type: ignore[no-untyped-def]
     """Write the points that are proven to be above the cut; return how many they are."""
-    value, likely = work.value, work.likely
     cut, above, below, drift = stand.last, stand.above, stand.below, stand.drift
     n = 0
     for a in range(work.n_likely[0]):
-        point = at(likely[a])
-        scale = scale_of(system, point)
-        if scale * (value[point] + above) < cut:
-            continue
-        if scale * (value[point] - below) > cut or (
-            side(system, work, point, cut, above, below, drift) > 0
-        ):
-            members[n], guesses[n] = point, best_guess(system, work, point)
+        point = at(work.likely[a])
+        if side(system, work, point, cut, above, below, drift) > 0:
+            members[n], guesses[n] = point, max(cut, best_guess(system, work, point))
             n += 1
     return n
 

@@ -67,6 +67,10 @@ def side(system, work, point, cut, above, below, drift):  # type: ignore[no-unty
     the proof needs. Where margins differ, the entries of a row are known up to a rounding.
     """
     scale, value = scale_of(system, point), work.value[point]
+    if scale * (value + above) < cut:
+        return -1
+    if scale * (value - below) > cut:
+        return 1
     drift += system.roundoff * max(above, below)
     for deep in (False, True):
         if deep:
@@ -86,20 +90,12 @@ def is_certain(system, work, top, cut, above, below, drift):  # type: ignore[no-
 
     The others are proven to score below it.
     """
-    value, likely = work.value, work.likely
     members = 0
     for a in range(work.n_likely[0]):
-        point = at(likely[a])
-        scale = scale_of(system, point)
-        if scale * (value[point] + above) < cut:
-            continue
-        if scale * (value[point] - below) <= cut:
-            proven = side(system, work, point, cut, above, below, drift)
-            if proven == 0:
-                return False
-            members += proven > 0
-        else:
-            members += 1
+        proven = side(system, work, at(work.likely[a]), cut, above, below, drift)
+        if proven == 0:
+            return False
+        members += proven > 0
     return members == top
 
 

@@ -22,6 +22,7 @@ from rankfold import (
     TensorProductDiffusion,
 )
 from rankfold.check import check_query
+from rankfold.datasets.synthetic import sheets
 from rankfold.rankers.alternation import HEALTHY_REACH
 
 every_method = pytest.mark.parametrize("name", RANKERS)
@@ -296,3 +297,11 @@ def test_a_query_that_fills_the_answer_by_itself(name):
         ranker = RANKERS[name](**given_solver).fit(X)
         ranking = ranker.rank([4, 50], weights=[1, -1], top=1, include_query=True)
         assert ranking.ids.tolist() == [4]
+
+
+def test_what_is_cut_off_by_zero_is_part_of_the_tolerance():
+    X = sheets(600, n_sheets=2).X
+    ranker = RAN(10, 1.0, solver="local", tol=1e-3).fit(X)
+    pairs = [[first, first + 1] for first in range(0, 60, 3)]
+    rankings = [ranker.rank(ids=pair, weights=[1, -1], top=300) for pair in pairs]
+    assert max(ranking.solution.bound for ranking in rankings) <= 1e-3

@@ -355,6 +355,21 @@ def test_single_precision_is_solved_as_it_is_stored():
     assert np.abs(values - exact(system, start)).max() < 1e-6
 
 
+def test_uneven_margins_are_solved_for_the_weights_as_they_are_given():
+    weights = random_graph(1, 40).astype(np.float32)
+    margin = np.random.default_rng(0).uniform(0.1, 2, 40)
+    system = LocalSystem(weights, 0.85, margin, np.ones(40))
+    given = 0.85 * weights.toarray().astype(np.float64)
+    A = np.diag(margin + given.sum(axis=1)) - given
+    reached = system.solve(Start(np.array([0]), np.ones(1)), tol=1e-10)
+    values = np.zeros(40)
+    values[reached.points] = reached.values
+    b = np.zeros(40)
+    b[0] = margin[0]
+    error = np.abs(values - np.linalg.solve(A, b)).max()
+    assert error <= max(reached.above, reached.below) <= 1.2e-10
+
+
 @pytest.mark.parametrize("beta", [60.0, 1e5, 1e7])
 def test_rows_sum_to_one_as_they_are_stored(beta):
     rng = np.random.default_rng(0)

@@ -137,8 +137,8 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
             Examples that are not in the database. With a precomputed metric, their distances
             to every point of the database, in the same form as the matrix that was fitted.
         weights : sequence of float, optional
-            How much each example counts, ids first, then vectors. Examples of zero or less are
-            negative ones, see `Query`.
+            How much each example counts, ids first, then vectors; the largest is the score 1.
+            Examples of zero or less are negative ones, see `Query`.
         top : int, optional
             Length of the answer; everything by default.
         include_query : bool

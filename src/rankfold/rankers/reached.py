@@ -46,7 +46,7 @@ def with_those_below(
     """Find the points of negative score as well, where an answer may come to them."""
     if len(best.points) >= top or (query.weights >= 0).all():
         return best
-    reached = system.solve(start, tol)
+    reached = system.solve(start, tol / 2)  # what is cut off by zero adds as much to the bound
     others = ~np.isin(reached.points, query.ids)
     points = reached.points[others]
     scores = system.system.scale[points] * reached.values[others]

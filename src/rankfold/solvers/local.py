@@ -115,8 +115,8 @@ class LocalSystem:
         indptr, indices = weights.indptr, weights.indices
         spread = weights.data if beta == 1.0 else beta * weights.data
         even = bool(np.all(margin == 1.0))
-        if not even:
-            spread = (spread / margin[indices]).astype(spread.dtype)
+        if not even:  # in double precision, so that it is the system of the weights as given
+            spread = beta * weights.data.astype(np.float64) / margin[indices]
         # Summed as they are stored, so that rows sum to one in any precision.
         received = (
             _row_sums(indptr, spread)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from numba import njit
 
 from rankfold.solvers.arrays import CERTIFIED, PAUSED, Stand, Start
-from rankfold.solvers.certificate import scale_of, side
+from rankfold.solvers.certificate import plain_side, scale_of, side
 from rankfold.solvers.errors import error_thrice, error_twice
 from rankfold.solvers.levels import solve
 from rankfold.solvers.push import CLAMPED, NOT_IN_ANSWER, at, begin, clear
@@ -128,11 +128,15 @@ def extract(system, work, stand, top, terms, points, scores):  # type: ignore[no
 @njit(nogil=True, cache=True)
 def take_members(system, work, stand, members, guesses):  # type: ignore[no-untyped-def]
     """Write the points that are proven to be above the cut; return how many they are."""
+    value, likely = work.value, work.likely
     cut, above, below, drift = stand.last, stand.above, stand.below, stand.drift
     n = 0
     for a in range(work.n_likely[0]):
-        point = at(work.likely[a])
-        if side(system, work, point, cut, above, below, drift) > 0:
+        point = at(likely[a])
+        proven = plain_side(scale_of(system, point), value[point], cut, above, below)
+        if proven == 0:
+            proven = side(system, work, point, cut, above, below, drift)
+        if proven > 0:
             members[n], guesses[n] = point, max(cut, best_guess(system, work, point))
             n += 1
     return n

@@ -58,6 +58,14 @@ def bounds(work, n, drift):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
+def plain_side(scale, value, cut, above, below):  # type: ignore[no-untyped-def]
+    """Return what the bounds alone prove: 1 for a score above the cut, -1 below it, else 0."""
+    if scale * (value + above) < cut:
+        return -1
+    return 1 if scale * (value - below) > cut else 0
+
+
+@njit(nogil=True, cache=True)
 def side(system, work, point, cut, above, below, drift):  # type: ignore[no-untyped-def]
     """Return 1 for a point that is proven to score above the cut, -1 below it, 0 for neither.
 
@@ -67,10 +75,6 @@ def side(system, work, point, cut, above, below, drift):  # type: ignore[no-unty
     the proof needs. Where margins differ, the entries of a row are known up to a rounding.
     """
     scale, value = scale_of(system, point), work.value[point]
-    if scale * (value + above) < cut:
-        return -1
-    if scale * (value - below) > cut:
-        return 1
     drift += system.roundoff * max(above, below)
     for deep in (False, True):
         if deep:
@@ -90,9 +94,13 @@ def is_certain(system, work, top, cut, above, below, drift):  # type: ignore[no-
 
     The others are proven to score below it.
     """
+    value, likely = work.value, work.likely
     members = 0
     for a in range(work.n_likely[0]):
-        proven = side(system, work, at(work.likely[a]), cut, above, below, drift)
+        point = at(likely[a])
+        proven = plain_side(scale_of(system, point), value[point], cut, above, below)
+        if proven == 0:  # a call that takes all arrays is dear
+            proven = side(system, work, point, cut, above, below, drift)
         if proven == 0:
             return False
         members += proven > 0

@@ -12,7 +12,7 @@ from kit.report import options
 
 from rankfold import RAN, datasets
 from rankfold.drawing import GREY, INK, LINE, RIGHT, WRONG, new_page, write
-from rankfold.graph import symmetrize
+from rankfold.graph.adaptive import symmetrize
 from rankfold.rankers.alternation import HEALTHY_REACH
 from rankfold.rankers.graph_step import CandidateLists, GraphStep
 

@@ -2,7 +2,7 @@
 
 Points lie on curved sheets, 2,000 on each; lists are 30 long. FAISS builds the same index and
 searches every point with the same effort, in turns with our lists. What fit adds to its lists is
-the graph, its weights, and the system of the local solver. Memory is the peak of a new process
+the graph, its weights, and the system of the region solver. Memory is the peak of a new process
 that fits and does nothing else, above what it held with the points and all packages loaded.
 
 With --large also one million points: minutes.
@@ -26,7 +26,7 @@ NEIGHBORS = 14
 
 
 def fit(X):
-    return RAN(n_neighbors=NEIGHBORS, solver="local").fit(X)
+    return RAN(n_neighbors=NEIGHBORS, solver="region").fit(X)
 
 
 def memory_of_a_process(n_points):
@@ -46,14 +46,17 @@ def memory_of_a_process(n_points):
 class Given:
     """An engine whose lists are known, so that fitting it does all but the search."""
 
-    rows = Remembered.rows
+    rows, nearest = Remembered.rows, Remembered.nearest
 
     def __init__(self, engine, lists):
         self.engine, self.lists, self.metric = engine, lists, engine.metric
         self.n_points, self.n_features = engine.n_points, engine.n_features
         self.n_alive, self.alive = engine.n_alive, engine.alive
-        self.search, self.nearest = engine.search, engine.nearest
-        self.sq_distances, self.pairs = engine.sq_distances, engine.pairs
+        self.search, self.sq_distances, self.pairs = (
+            engine.search,
+            engine.sq_distances,
+            engine.pairs,
+        )
 
 
 def measure(n_points):

@@ -4,23 +4,24 @@ One query among scikit-learn's digits. With ``--docs`` it is written into the do
 """
 
 import numpy as np
+from kit.graphs import region_solver, solved
 from kit.pictures import keep
 from kit.report import options
 from scipy.sparse.linalg import spsolve
 
 from rankfold import RAN, datasets
 from rankfold.drawing import GREY, INK, LINE, RIGHT, WRONG, new_page, write
-from rankfold.graph import symmetrize, system_matrix
-from rankfold.solvers import LocalSystem, Start
+from rankfold.graph.adaptive import symmetrize
+from rankfold.solvers import System
 
 WIDTH, HEIGHT, MARGIN = 1760, 850, 72
-QUERY, TOP, LEVELS = 170, 10, 10.0 ** -np.arange(0.25, 4.1, 0.25)
+QUERY, TOP, TOL, LEVELS = 170, 10, 1e-6, 10.0 ** -np.arange(0.25, 4.1, 0.25)
 LEFT, UPPER, LOWER, RIGHT_EDGE = 170, 190, 740, 1440
 
 
 def exact_scores(weights, smoothness):
     """Solve Eq. (7) with the query eliminated, to the last digit."""
-    matrix = system_matrix(weights, smoothness).tocsc()
+    matrix = System.ran(weights, smoothness).matrix.tocsc()
     free = np.setdiff1d(np.arange(matrix.shape[0]), [QUERY])
     scores = np.ones(matrix.shape[0])
     scores[free] = spsolve(matrix[free][:, free], -matrix[free][:, [QUERY]].toarray()[:, 0])
@@ -29,20 +30,17 @@ def exact_scores(weights, smoothness):
 
 def measured(weights, smoothness):
     """Return pushes, bound and error at each level of push, and when the best are proven."""
-    n_points = weights.shape[0]
-    exact, ones = exact_scores(weights, smoothness), np.ones(n_points)
-    system = LocalSystem(weights, 2 * smoothness, ones, ones, np.inf, np.inf)
-    start = Start(clamped=np.array([QUERY]), seeds=np.ones(1), left_out=np.array([QUERY]))
+    exact = exact_scores(weights, smoothness)
+    solver = region_solver(weights, smoothness, patience=np.inf, whole_share=np.inf)
     rows = []
     for level in LEVELS:
-        found = system.solve(start, level)
-        scores = np.zeros(n_points)
-        scores[found.points] = found.values
-        scores[QUERY] = 1.0
+        found = solved(solver, QUERY, level)
+        scores = np.zeros(len(exact))
+        scores[found.points] = found.scores
         error = np.abs(scores - exact).max()
-        rows.append((found.n_steps, max(found.above, found.below), error))
-    best = system.best([start], [TOP])
-    return np.array(rows).T, int(best.n_steps[0]), bool(best.certified[0])
+        rows.append((found.n_iter, found.bound, error))
+    best = solved(solver, QUERY, TOL, TOP)
+    return np.array(rows).T, best.n_iter, best.certified
 
 
 def main():

@@ -23,7 +23,7 @@ from kit.report import Goal, options, publish, table, versions
 from sklearn.exceptions import ConvergenceWarning
 
 from rankfold import RAN
-from rankfold.graph import symmetrize
+from rankfold.graph.adaptive import symmetrize
 
 LARGE, SMALL, CHECKED = 10_000, 2_000, 600
 

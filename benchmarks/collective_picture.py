@@ -9,7 +9,7 @@ from kit.report import DOCS, OUT, options
 
 from rankfold import RAN, datasets
 from rankfold.drawing import GREY, INK, WRONG, new_page, save_png, write
-from rankfold.graph import symmetrize
+from rankfold.graph.adaptive import symmetrize
 
 WIDTH, HEIGHT, MARGIN = 1600, 1010, 72
 RADIUS, TILE, MIDDLE = 318, 62, 600

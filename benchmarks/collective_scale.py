@@ -26,9 +26,8 @@ from kit.report import Goal, options, publish, table, versions
 from kit.timing import seconds, take_turns
 
 from rankfold import RAN, ExactEngine, FaissEngine, datasets
+from rankfold.graph.collective import CANDIDATES, Attempt, learning_of
 from rankfold.neighbors import LivingEngine
-from rankfold.rankers.collective import CANDIDATES, learning_of
-from rankfold.rankers.collective.rounds import Attempt
 
 SIZES = {"full": (70_000, 20_000), "small": (6_000, 3_000)}
 SMOOTHNESS, N_QUERIES, TOP = (30.0, 1.0), 200, 100
@@ -48,7 +47,7 @@ def points(n_points):
 def warm(X):
     """Let compiled code be read, so that nobody is timed with it."""
     for adapt in ("query", "collective"):
-        RAN(adapt=adapt, solver="local").fit(X[:1000]).rank(ids=0, top=5)
+        RAN(adapt=adapt, solver="region").fit(X[:1000]).rank(ids=0, top=5)
 
 
 def build(X, engine, exact):

@@ -34,9 +34,10 @@ DELAYS = (0.5, 1.0)
 KNN = "kNN"
 METHODS = {
     "euclidean": {"method": "euclidean"},
-    "RAN, smoothness 1": {"smoothness": 1.0},
-    "RAN, smoothness 30": {"smoothness": 30.0},
-    "RAN, smoothness 30, tol 0.01": {"smoothness": 30.0, "tol": 0.01},
+    "RAN, defaults": {},
+    "RAN, smoothness 1, proven": {"smoothness": 1.0, "budget": None},
+    "RAN, smoothness 30, proven": {"smoothness": 30.0, "budget": None},
+    "RAN, smoothness 30, tol 0.01": {"smoothness": 30.0, "tol": 0.01, "budget": None},
 }
 ROOM_POINTS, ROOM_FEATURES, ROOM_NEIGHBORS = 20_000, (128, 768), 10
 

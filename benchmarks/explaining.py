@@ -25,7 +25,7 @@ def explained(ranker, query):
 def measure(sizes):
     """Yield a row for every size."""
     for size in sizes:
-        ranker = RAN(n_neighbors=10, solver="local").fit(sheets(size).X)
+        ranker = RAN(n_neighbors=10, solver="region").fit(sheets(size).X)
         queries = [int(q) for q in np.random.default_rng(0).choice(size, N_QUERIES, replace=False)]
         explained(ranker, queries[0])  # compiled code is read
         answering, explaining, visited = np.median([explained(ranker, q) for q in queries], axis=0)

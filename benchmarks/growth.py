@@ -5,7 +5,10 @@ as it is; all sizes take turns. A query hardly leaves its sheet, which smoothnes
 only smaller values show how local a query is. Every graph has 10 neighbours, all answers
 are the best 100. SciPy's conjugate gradients solve the same system on the whole graph, to a
 relative residual of 1e-4. Our answers are certified, and, beside SciPy's, solved to a tolerance of
-1e-4. Solved to 1e-10, SciPy's gradients give the true best 100, for some of the queries.
+1e-4: both without a budget. Solved to 1e-10, SciPy's gradients give the true best 100, for some of
+the queries. Under "Default budget" at most 2,500 points are given a score, and the true best are
+those that are certified without a budget. An unseen vector is the middle of a point and its nearest
+neighbour; its own neighbours are searched when it is asked for.
 
 With --large also one million points: minutes.
 """
@@ -17,25 +20,28 @@ from kit.graphs import (
     POINTS_PER_SHEET,
     GlobalGradients,
     draw,
-    local_system,
     many_sheets,
-    start_of,
+    region_solver,
+    solved,
     whole_system,
 )
-from kit.pictures import GREEN, GREY, RIGHT, WRONG, label_ends, plot, pretty
+from kit.pictures import GREEN, GREY, INK, RIGHT, WRONG, label_ends, plot, pretty
 from kit.report import Goal, options, publish, table, versions
 from kit.timing import best, overlap, seconds, take_turns
 from sklearn.exceptions import ConvergenceWarning
 
 from rankfold import RAN
-from rankfold.rankers import AdaptiveGraph
+from rankfold.graph import AdaptiveGraph
 
 SIZES, LARGE = (10_000, 100_000), 1_000_000
 NEIGHBORS, TOP = 10, 100
 SMOOTHNESS = (1.0, 10.0, 30.0)
-N_QUERIES, N_CHECKED, N_TOGETHER, MOST_SECONDS = 100, 5, 2048, 15.0
+N_QUERIES, N_CHECKED, N_TURNS, N_TOGETHER, MOST_SECONDS = 100, 5, 25, 2048, 15.0
+DEFAULT, TOL = 30.0, 1e-6
 QUICK, SCIPY = "rank, tol 1e-4, ms", "SciPy cg, rtol 1e-4, ms"
+BUDGET = "rank, default budget, ms"
 WAYS = "rank", "quick", "kernel", "SciPy"
+TURNS = ((1.0, None), (1.0, "auto"), (DEFAULT, "auto"))
 
 
 class Sized:
@@ -49,38 +55,47 @@ class Sized:
 
     def methods(self, smoothness):
         """Return functions of a query's place in the list: whole, kernel alone, SciPy."""
-        ran = RAN(NEIGHBORS, smoothness, solver="local").fit(self.engine)
-        quick = RAN(NEIGHBORS, smoothness, solver="local", tol=1e-4).fit(self.engine)
-        system = local_system(self.weights, smoothness)
+        settings = {"rank": {"budget": None}, "quick": {"budget": None, "tol": 1e-4}, "budget": {}}
+        rankers = {
+            way: RAN(NEIGHBORS, smoothness, solver="region", **own).fit(self.engine)
+            for way, own in settings.items()
+        }
+        solver = region_solver(self.weights, smoothness)
         self.gradients = GlobalGradients(whole_system(self.weights, smoothness))
         ids = self.queries
-
-        def scipy(i):
-            return best(self.gradients(ids[i], rtol=1e-4), ids[i], TOP)
-
-        return {
-            (self.n_points, "rank"): lambda i: ran.rank(ids=ids[i], top=TOP).ids,
-            (self.n_points, "quick"): lambda i: quick.rank(ids=ids[i], top=TOP).ids,
-            (self.n_points, "kernel"): lambda i: system.best([start_of(ids[i])], [TOP]),
-            (self.n_points, "SciPy"): lambda i: best(
-                self.gradients(ids[i], rtol=1e-4), ids[i], TOP
-            ),
+        methods = {
+            (self.n_points, way): lambda i, r=ran: r.rank(ids=ids[i], top=TOP)
+            for way, ran in rankers.items()
         }
+        methods[self.n_points, "kernel"] = lambda i: solved(solver, ids[i], TOL, TOP)
+        methods[self.n_points, "SciPy"] = lambda i: best(
+            self.gradients(ids[i], rtol=1e-4), ids[i], TOP
+        )
+        return methods
 
     def accuracy(self, *methods):
         """Return the share of the true best 100 in some of the answers of each method."""
         ids = self.queries[:N_CHECKED]
         true = [best(self.gradients(q, atol=1e-10), q, TOP) for q in ids]
         return [
-            float(np.mean([overlap(timed.answers[i], found) for i, found in enumerate(true)]))
+            float(np.mean([overlap(ids_of(timed.answers[i]), f) for i, f in enumerate(true)]))
             for timed in methods
         ]
 
 
+def ids_of(answer):
+    return getattr(answer, "ids", answer)
+
+
 def measure(databases, smoothness):
-    """Time all sizes in turns, and yield a row for each."""
+    """Time all sizes in turns; return rows for answers without a budget, and with the default."""
     methods = {name: ask for sized in databases for name, ask in sized.methods(smoothness).items()}
     timed = take_turns(methods, range(N_QUERIES), MOST_SECONDS)
+    proven = table(without_budget(databases, smoothness, timed))
+    return proven, table(with_budget(databases, smoothness, timed))
+
+
+def without_budget(databases, smoothness, timed):
     for sized in databases:
         whole, quick, kernel, scipy = (timed[sized.n_points, way] for way in WAYS)
         ours, quickly, theirs = sized.accuracy(whole, quick, scipy)
@@ -89,7 +104,7 @@ def measure(databases, smoothness):
             "smoothness": smoothness,
             "rank ms": 1e3 * whole.median,
             "kernel ms": 1e3 * kernel.median,
-            "points touched": float(np.median([r.counts[0, 2] for r in kernel.answers.values()])),
+            "points touched": float(np.median([r.n_touched for r in kernel.answers.values()])),
             "certified": float(np.mean([r.certified for r in kernel.answers.values()])),
             "of the true best 100": ours,
             "SciPy / rank": scipy.median / whole.median,
@@ -101,28 +116,61 @@ def measure(databases, smoothness):
         }
 
 
-def alternate(engine, smoothness):
-    """Time three alternations beside one."""
+def with_budget(databases, smoothness, timed):
+    for sized in databases:
+        whole, few, scipy = (timed[sized.n_points, way] for way in ("rank", "budget", "SciPy"))
+        shares = [
+            overlap(found.ids, whole.answers[i].ids)
+            for i, found in few.answers.items()
+            if i in whole.answers and whole.answers[i].solution.certified
+        ]
+        yield {
+            "points": sized.n_points,
+            "smoothness": smoothness,
+            BUDGET: 1e3 * few.median,
+            "points touched": float(
+                np.median([found.solution.n_touched for found in few.answers.values()])
+            ),
+            "of the true best 100": float(np.mean(shares)),
+            "at worst": float(np.min(shares)),
+            "queries compared": len(shares),
+            "no budget / default": whole.median / few.median,
+            "SciPy / default": scipy.median / few.median,
+        }
+
+
+def alternate(engine, smoothness, budget):
+    """Time three alternations beside one, and an unseen vector beside a point of the database."""
     rankers = {
-        f"{n}": RAN(NEIGHBORS, smoothness, solver="local", max_iter=n).fit(engine) for n in (1, 3)
+        n: RAN(NEIGHBORS, smoothness, solver="region", budget=budget, max_iter=n).fit(engine)
+        for n in (1, 3)
     }
-    methods = {n: lambda q, r=ran: r.rank(ids=q, top=TOP) for n, ran in rankers.items()}
-    timed = take_turns(methods, draw(engine.n_points, 25), most_seconds=60)
+    one, three = rankers.values()
+    queries = draw(engine.n_points, N_TURNS)
+    methods = {
+        "1": lambda q: one.rank(ids=q, top=TOP),
+        "3": lambda q: three.rank(ids=q, top=TOP),
+        "unseen": lambda q: one.rank(vectors=engine.beside(q), top=TOP),
+    }
+    timed = take_turns(methods, queries, most_seconds=60)
     reach = [answer.trace.reach[-1] for answer in timed["3"].answers.values()]
     return {
         "points": engine.n_points,
         "smoothness": smoothness,
+        "budget": "none" if budget is None else "default",
         "queries": len(timed["3"].seconds),
         "one alternation ms": 1e3 * timed["1"].median,
         "three alternations ms": 1e3 * timed["3"].median,
         "three / one": timed["3"].median / timed["1"].median,
+        "unseen vector ms": 1e3 * timed["unseen"].median,
+        "unseen / by id": timed["unseen"].median / timed["1"].median,
         "points that share the score": float(np.median(reach)),
     }
 
 
 def together(engine):
     """Time many queries on one thread and on two, in turns."""
-    ran = RAN(NEIGHBORS, 1.0, solver="local").fit(engine)
+    ran = RAN(NEIGHBORS, 1.0, solver="region", budget=None).fit(engine)
     queries = np.random.default_rng(1).choice(engine.n_points, N_TOGETHER).tolist()
     ran.rank_many(queries[:256], top=TOP)
     spent = {1: [], 2: []}
@@ -140,7 +188,7 @@ def together(engine):
     }
 
 
-def judge(growth, turns):
+def judge(growth, default, turns):
     goals = []
     largest = max(row["points"] for row in growth)
     if largest != LARGE:  # the goals are about one million points
@@ -157,14 +205,21 @@ def judge(growth, turns):
         goals.append(Goal(what, last[f"SciPy / {way}"], least=1000, valid=fair))
     least = min(row["of the true best 100"] for row in growth)
     goals.append(Goal("share of the true best 100 that was found, at worst", least, least=1))
-    ends = [row["three alternations ms"] for row in turns]
-    if len(ends) > 1:
-        what = f"three alternations: {largest:,} points / {turns[0]['points']:,}"
-        goals.append(Goal(what, ends[-1] / ends[0], most=2))
+    ends = [row["three alternations ms"] for row in turns if row["budget"] == "none"]
+    what = f"three alternations, no budget: {largest:,} points / {SIZES[1]:,}"
+    goals.append(Goal(what, ends[-1] / ends[0], most=2))
+    asked = {row["points"]: row[BUDGET] for row in default if row["smoothness"] == DEFAULT}
+    what = f"sheets: {largest:,} points / {SIZES[0]:,} at smoothness 30, default budget"
+    goals.append(Goal(what, asked[largest] / asked[SIZES[0]], most=1.3))
+    for row in turns:
+        if (row["smoothness"], row["budget"]) == (DEFAULT, "default"):
+            where = f"{row['points']:,} points, smoothness 30, default budget"
+            goals.append(Goal(f"{where}: three alternations / one", row["three / one"], most=3))
+            goals.append(Goal(f"{where}: unseen vector / by id", row["unseen / by id"], most=3))
     return goals
 
 
-def picture(growth):
+def picture(growth, default):
     figure, panels = plot(
         "One query, as the database grows",
         f"Sheets of {POINTS_PER_SHEET:,} points each, graph of 10 neighbours, best 100; "
@@ -184,6 +239,9 @@ def picture(growth):
             name = f"SciPy cg, {smoothness:g}" if key == SCIPY else f"smoothness {smoothness:g}"
             last = f"{values[-1]:,.0f}" if panel else pretty(values[-1] / 1e3)
             ends[panel].append((values[-1], f"{name}: {last}", color))
+    values = [row[BUDGET] for row in default if row["smoothness"] == DEFAULT]
+    panels[0].plot(sizes, values, "-", color=INK, marker="o", markersize=5, linewidth=2.4)
+    ends[0].append((values[-1], f"30, default budget: {pretty(values[-1] / 1e3)}", INK))
     panels[0].set(ylabel="milliseconds")
     panels[1].set(ylabel="points touched", ylim=(100, 2 * sizes[-1]))
     for axes, labels in zip(panels, ends, strict=True):
@@ -198,17 +256,23 @@ def main():
     arguments = options(__doc__, large="one million points as well").parse_args()
     warnings.simplefilter("ignore", ConvergenceWarning)
     databases = [Sized(n) for n in ((*SIZES, LARGE) if arguments.large else SIZES)]
-    growth = []
+    growth, default = [], []
     for smoothness in SMOOTHNESS:
-        growth += table(measure(databases, smoothness))
+        for rows, more in zip((growth, default), measure(databases, smoothness), strict=True):
+            rows += more
     large = [sized.engine for sized in databases if sized.n_points > SIZES[0]]
-    turns = table(alternate(engine, 1.0) for engine in large)
+    turns = table(alternate(engine, *setting) for setting in TURNS for engine in large)
     threads = table(together(engine) for engine in large)
     intro = [*__doc__.split("\n\n")[1].splitlines(), "", versions("rankfold", "scipy")]
-    tables = {"Growth": growth, "Several alternations": turns, "Threads": threads}
+    tables = {
+        "Growth": growth,
+        "Default budget": default,
+        "Several alternations": turns,
+        "Threads": threads,
+    }
     alt = "Time of a query and points touched against the size of the database."
-    publish("growth", "growth of the database", intro, tables, judge(growth, turns),
-            picture(growth), alt, arguments.docs)  # fmt: skip
+    publish("growth", "growth of the database", intro, tables, judge(growth, default, turns),
+            picture(growth, default), alt, arguments.docs)  # fmt: skip
 
 
 if __name__ == "__main__":

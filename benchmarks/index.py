@@ -16,8 +16,8 @@ from kit.timing import seconds, take_turns
 
 from rankfold import Index
 from rankfold.datasets.synthetic import sheets
+from rankfold.graph import stored_width
 from rankfold.neighbors import LivingEngine, choose_engine
-from rankfold.rankers.candidates import stored_width
 
 SIZES, LARGE = (10_000, 100_000), 1_000_000
 N_NEIGHBORS, CHANGES, QUERIES = 5, 50, 50

@@ -13,9 +13,9 @@ from scipy.spatial import cKDTree
 
 from rankfold import datasets
 from rankfold.datasets.synthetic import sheets
+from rankfold.graph import stored_width
 from rankfold.layout import lay_out
 from rankfold.neighbors import LivingEngine, choose_engine
-from rankfold.rankers.candidates import stored_width
 
 N_NEIGHBORS = 5
 MOST_DRAWN = 200_000

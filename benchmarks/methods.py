@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from rankfold import RANKERS, datasets
 from rankfold.evaluation import Evaluation, tune
-from rankfold.rankers import AdaptiveGraph, GaussianGraph
+from rankfold.graph import AdaptiveGraph, GaussianGraph
 
 SETS = ("digits", "usps", "orl", "yale", "coil20", "umist")
 PAGE = Path(__file__).parents[1] / "docs" / "measured" / "methods.md"

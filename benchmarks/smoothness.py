@@ -1,9 +1,10 @@
 """Does the rule that chooses between push and gradients choose well? Smoothness from 0.1 to 100.
 
-The local solver pushes until that passes the edges of the region too often, and then lets
-conjugate gradients on the region do the bulk. Beside it, in turns: push alone, gradients on
-the region alone, and SciPy's conjugate gradients on the whole graph, to the same tolerance.
-All local ones stop when the best 100 are certain or no score can be off by more than 1e-6.
+The region solver, here without a budget, pushes until that passes the edges of the region too
+often, and then lets conjugate gradients on the region do the bulk. Beside it, in turns: push
+alone, gradients on the region alone, and SciPy's conjugate gradients on the whole graph, to the
+same tolerance. Those on regions stop when the best 100 are certain or no score can be off by more
+than 1e-6.
 Push that took 15 times as long as the rule is left out for larger values, where it falls
 further behind; gradients, which gain there, are measured everywhere.
 
@@ -16,17 +17,17 @@ import numpy as np
 from kit.graphs import (
     GlobalGradients,
     draw,
-    local_system,
     many_sheets,
     mnist,
-    start_of,
+    region_solver,
+    solved,
     whole_system,
 )
 from kit.pictures import GREEN, GREY, INK, RIGHT, WRONG, label_ends, plot, pretty
 from kit.report import Goal, options, publish, table, versions
 from kit.timing import take_turns
 
-from rankfold.rankers import AdaptiveGraph
+from rankfold.graph import AdaptiveGraph
 
 SMOOTHNESS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 NEIGHBORS, TOP, TOL = 10, 100, 1e-6
@@ -37,15 +38,12 @@ COLORS = {RULE: RIGHT, PUSH: WRONG, REGION: GREEN, WHOLE: GREY}
 
 def methods_for(weights, smoothness):
     """Return a function of the query for every solver."""
-    systems = {
-        RULE: local_system(weights, smoothness),
-        PUSH: local_system(weights, smoothness, patience=inf),
-        REGION: local_system(weights, smoothness, patience=0.0, whole_share=inf),
+    solvers = {
+        RULE: region_solver(weights, smoothness),
+        PUSH: region_solver(weights, smoothness, patience=inf),
+        REGION: region_solver(weights, smoothness, patience=0.0, whole_share=inf),
     }
-    methods = {
-        name: lambda q, s=system: s.best([start_of(q)], [TOP], TOL)
-        for name, system in systems.items()
-    }
+    methods = {name: lambda q, s=solver: solved(s, q, TOL, TOP) for name, solver in solvers.items()}
     gradients = GlobalGradients(whole_system(weights, smoothness))
     methods[WHOLE] = lambda q: gradients(q, atol=TOL)
     return methods
@@ -63,8 +61,8 @@ def measure(name, engine):
         medians = {method: result.median for method, result in timed.items()}
         single = {method: median for method, median in medians.items() if method != RULE}
         quickest = min(single, key=single.get)
-        touched = [found.counts[0, 2] for found in timed[RULE].answers.values()]
-        certified = [found.certified[0] for found in timed[RULE].answers.values()]
+        touched = [found.n_touched for found in timed[RULE].answers.values()]
+        certified = [found.certified for found in timed[RULE].answers.values()]
         yield {
             "data": name,
             "smoothness": smoothness,

@@ -5,6 +5,7 @@ Two moons of 4,000, 20,000 and 100,000 points; scores are solved until none can 
 """
 
 import numpy as np
+from kit.graphs import region_solver, solved
 from kit.pictures import keep
 from kit.report import options
 from sklearn.neighbors import KNeighborsTransformer
@@ -12,8 +13,7 @@ from sklearn.neighbors import KNeighborsTransformer
 from rankfold import RAN
 from rankfold.datasets.synthetic import moons
 from rankfold.drawing import GREY, INK, RIGHT, WRONG, new_page, write
-from rankfold.graph import symmetrize
-from rankfold.solvers import LocalSystem, Start
+from rankfold.graph.adaptive import symmetrize
 
 WIDTH, HEIGHT, MARGIN, GAP = 1760, 690, 72, 40
 SIZES, NOISE, NEIGHBORS, SMOOTHNESS, TOL, SAMPLE = (
@@ -28,18 +28,18 @@ PLACE, VIEW = (0.0, 1.0), 0.42
 PANEL, UPPER, LOWER = (WIDTH - 2 * MARGIN - 2 * GAP) / 3, 250, 560
 
 
-def local_system(X):
-    """Return the linear system of RAN's first graph, of neighbours that scikit-learn finds."""
+def solver_of(X):
+    """Return the solver on RAN's first graph, of neighbours that scikit-learn finds."""
     finder = KNeighborsTransformer(n_neighbors=NEIGHBORS + 1, algorithm="kd_tree")
-    ranker = RAN(NEIGHBORS, SMOOTHNESS, metric="precomputed", solver="local")
+    ranker = RAN(NEIGHBORS, SMOOTHNESS, metric="precomputed", solver="region")
     weights = symmetrize(ranker.fit(finder.fit_transform(X)).affinity_)
-    ones = np.ones(len(X))
-    return LocalSystem(weights, 2 * SMOOTHNESS, ones, ones)
+    return region_solver(weights, SMOOTHNESS)
 
 
-def touched(system, query):
-    """Return the points that a query touches."""
-    return system.solve(Start(clamped=np.array([query]), seeds=np.ones(1)), TOL).points
+def touched(solver, query):
+    """Return the other points that a query touches."""
+    points = solved(solver, query, TOL).points
+    return points[points != query]
 
 
 def draw(figure, left, X, points, query):
@@ -66,11 +66,11 @@ def main():
     for place, size in enumerate(SIZES):
         X = moons(size, NOISE).X
         query = int(np.argmin(np.abs(X - PLACE).sum(axis=1)))
-        system, left = local_system(X), MARGIN + place * (PANEL + GAP)
-        points = touched(system, query)
+        solver, left = solver_of(X), MARGIN + place * (PANEL + GAP)
+        points = touched(solver, query)
         draw(figure, left, X, points, query)
         sample = np.random.default_rng(0).choice(size, SAMPLE)
-        mean = np.mean([len(touched(system, one)) for one in sample])
+        mean = np.mean([len(touched(solver, one)) for one in sample])
         write(page, left, 208, f"{size:,} points", 28, INK, weight="bold")
         write(page, left, LOWER + 50, f"{len(points)} touched", 26, RIGHT, weight="bold")
         write(page, left, LOWER + 88, f"{mean:.0f} in the mean of {SAMPLE} queries", 22, GREY)

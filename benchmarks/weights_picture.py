@@ -10,7 +10,7 @@ from kit.report import options
 
 from rankfold import ExactEngine, datasets
 from rankfold.drawing import GREY, INK, LINE, RIGHT, WRONG, new_page, write
-from rankfold.graph import adaptive_weights
+from rankfold.graph.adaptive import adaptive_weights
 
 WIDTH, HEIGHT, MARGIN, TOP = 1760, 940, 72, 210
 POINT, NEIGHBORS, SHOWN = 286, 6, 9

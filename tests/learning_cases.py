@@ -4,7 +4,7 @@ import numpy as np
 
 from rankfold import datasets
 from rankfold.datasets.synthetic import rings
-from rankfold.rankers.collective.rounds import Attempt
+from rankfold.graph.collective import Attempt
 
 ALWAYS = (Attempt(1, 3, 0.0),)
 """Three rounds are kept, whatever they do."""

@@ -444,3 +444,19 @@ def diversify(relevance, d, top, amount):
                     best, most = i, gain
         chosen.append(best)
     return chosen
+
+
+def held(A, points, rhs, clamped, values, pulled, pull):
+    """Solve A x = b with some entries of x held at their values, and pulls on the diagonal."""
+    A, x = A.copy(), np.zeros(len(A))
+    for i, more in zip(pulled, pull, strict=True):
+        A[i, i] += more
+    for i, value in zip(clamped, values, strict=True):
+        x[i] = value
+    b = -A @ x
+    for i, more in zip(points, rhs, strict=True):
+        b[i] += more
+    free = [i for i in range(len(A)) if i not in set(clamped)]
+    if free:
+        x[free] = np.linalg.solve(A[np.ix_(free, free)], b[free])
+    return x

@@ -36,7 +36,7 @@ def test_padding_never_hides_a_neighbor():
 
 def test_a_ranking_shows_its_best():
     scores = np.array([1.0, 0.5, 0.25, 0.125, 0.1, 0.05])
-    ranking = Ranking(np.array([4, 2, 9, 1, 7, 3]), Solution(scores, 0.0, 1e-12, 0, True))
+    ranking = Ranking(Solution(np.array([4, 2, 9, 1, 7, 3]), scores, 1e-12))
     assert len(ranking) == 6
     assert repr(ranking) == (
         "Ranking(6 points, {4: 1, 2: 0.5, 9: 0.25, 1: 0.125, 7: 0.1, ...}, bound=1.0e-12)"

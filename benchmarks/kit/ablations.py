@@ -4,7 +4,7 @@ import numpy as np
 
 from kit.all_queries import Judge, percent
 from kit.learned_graphs import SMOOTHNESS, Workshop
-from rankfold.rankers.candidates import candidate_lists
+from rankfold.graph import candidate_lists
 
 ROUNDS, WEIGHTS, PROFILE_SMOOTHNESS = (0, 1, 2, 3, 4), (1.0, 3.0, 10.0, 30.0), (0.3, 1.0, 3.0)
 QUERY_SMOOTHNESS, NEIGHBORS = (10.0, 30.0, 100.0), (5, 10, 20)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from rankfold import ExactEngine, metrics
-from rankfold.graph import system_matrix
+from rankfold.solvers import System
 
 NOTHING = 1e-12
 """Scores below this, relative to the query's, are taken for zero: rounding would order them."""
@@ -11,7 +11,7 @@ NOTHING = 1e-12
 
 def solved(weights, smoothness):
     """Return ``(I + 2 lambda L)^-1``; row q holds the scores of query q, but for a factor."""
-    return np.linalg.inv(system_matrix(weights.astype(np.float64), smoothness).toarray())
+    return np.linalg.inv(System.ran(weights.astype(np.float64), smoothness).matrix.toarray())
 
 
 class Judge:

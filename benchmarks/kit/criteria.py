@@ -5,7 +5,7 @@ from scipy import sparse, stats
 from scipy.sparse.csgraph import connected_components
 
 from kit.all_queries import solved
-from rankfold.graph import adaptive_weights
+from rankfold.graph.adaptive import adaptive_weights
 
 LISTED = 20
 """Length of the lists whose stability is looked at."""

@@ -9,8 +9,7 @@ from scipy.sparse.linalg import cg
 
 from rankfold import FaissEngine, datasets
 from rankfold.datasets.synthetic import sheets
-from rankfold.graph import system_matrix
-from rankfold.solvers import LocalSystem, Start
+from rankfold.solvers import Boundary, Effort, RegionSolver, System
 from rankfold.types import Neighbors
 
 FOLDER = Path("out/benchmarks/lists")
@@ -20,15 +19,19 @@ POINTS_PER_SHEET = 10_000
 class Remembered:
     """An engine that searches the lists of its database once, and keeps them in a file if named.
 
-    Fitting several rankers on the same points then costs one search.
+    Fitting several rankers on the same points then costs one search. ``X`` has the vectors, where
+    some beside them will be asked for.
     """
 
-    def __init__(self, engine, width, name=None):
-        self.engine, self.metric = engine, engine.metric
+    def __init__(self, engine, width, name=None, X=None):
+        self.engine, self.metric, self.X = engine, engine.metric, X
         self.n_points, self.n_features = engine.n_points, engine.n_features
         self.n_alive, self.alive = engine.n_alive, engine.alive
-        self.search, self.nearest = engine.search, engine.nearest
-        self.sq_distances, self.pairs = engine.sq_distances, engine.pairs
+        self.search, self.sq_distances, self.pairs = (
+            engine.search,
+            engine.sq_distances,
+            engine.pairs,
+        )
         path = FOLDER / f"{name}_{width}.npz"
         if name and path.is_file():
             print(f"reading the lists of {path}; delete it to search anew", flush=True)
@@ -50,18 +53,27 @@ class Remembered:
             return self.engine.rows(ids, k)
         return self.lists.take(ids).head(k)
 
+    def nearest(self, query, k):
+        """Find what is nearest to several examples; rankers know an engine by this method."""
+        return self.engine.nearest(query, k)
+
+    def beside(self, query):
+        """Return a vector that is not in the database: between a point and its nearest one."""
+        return (self.X[query] + self.X[self.lists.indices[query, 0]]) / 2
+
 
 def mnist(width=22):
     """Return the engine of all 70,000 digits; FAISS looks at every one of them."""
     if not os.environ.get("RANKFOLD_DATA"):
         raise SystemExit("set RANKFOLD_DATA to the folder with the data files")
-    return Remembered(FaissEngine(datasets.load("mnist").X, index="flat"), width, "mnist")
+    X = datasets.load("mnist").X
+    return Remembered(FaissEngine(X, index="flat"), width, "mnist", X)
 
 
 def many_sheets(n_points, width=22):
     """Return an engine of points on sheets, always as many on each."""
     X = sheets(n_points, n_sheets=max(1, n_points // POINTS_PER_SHEET)).X
-    return Remembered(FaissEngine(X), width, f"sheets_{n_points}")
+    return Remembered(FaissEngine(X), width, f"sheets_{n_points}", X)
 
 
 def draw(n_points, n_queries):
@@ -69,21 +81,26 @@ def draw(n_points, n_queries):
     return np.random.default_rng(0).choice(n_points, n_queries, replace=False).tolist()
 
 
-def local_system(weights, smoothness, **settings):
-    """Return RAN's system for local solves."""
-    ones = np.ones(weights.shape[0])
-    return LocalSystem(weights, 2 * smoothness, ones, ones, **settings)
+def region_solver(weights, smoothness, **settings):
+    """Return the solver of RAN's system that stays where a query reaches."""
+    return RegionSolver(System.ran(weights, smoothness), **settings)
 
 
-def start_of(query):
+def boundary_of(query):
     """Return a point as a query, as RAN has it."""
     own = np.array([query])
-    return Start(clamped=own, seeds=np.ones(1), left_out=own)
+    return Boundary(clamped=own, values=np.ones(1), left_out=own)
+
+
+def solved(solver, query, tol, top=None, budget=None):
+    """Return the solution for a point as a query: nothing but the solver is asked."""
+    (solution,) = solver.solve([boundary_of(query)], [Effort(tol, top, budget)])
+    return solution
 
 
 def whole_system(weights, smoothness):
     """Return RAN's matrix for global solves, ``A = 2 lambda L + I``."""
-    return system_matrix(weights.astype(np.float64), smoothness)
+    return System.ran(weights.astype(np.float64), smoothness).matrix
 
 
 class GlobalGradients:

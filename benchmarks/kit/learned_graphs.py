@@ -6,11 +6,9 @@ from math import inf
 import numpy as np
 from scipy import sparse
 
-from rankfold.graph import symmetrize
-from rankfold.rankers.closed_form import ClosedForm
-from rankfold.rankers.collective import learning_of
-from rankfold.rankers.collective.profiles import lifts, profiles
-from rankfold.rankers.collective.rounds import Attempt
+from rankfold.graph import ClosedForm
+from rankfold.graph.adaptive import symmetrize
+from rankfold.graph.collective import Attempt, learning_of, lifts, profiles
 from rankfold.types import NOBODY, Neighbors
 
 SMOOTHNESS = 30.0

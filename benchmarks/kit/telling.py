@@ -8,8 +8,8 @@ from kit.collective_sets import taken
 from kit.criteria import components, hubness, objective, ranks, reciprocity, stability
 from kit.learned_graphs import SMOOTHNESS, Workshop
 from rankfold import ExactEngine
-from rankfold.rankers.candidates import candidate_lists
-from rankfold.rankers.collective.reaching import median_reach, sample_of
+from rankfold.graph import candidate_lists
+from rankfold.graph.collective import median_reach, sample_of
 
 FACTORS, ROUNDS, SHARE = (1, 2), (1, 2, 3), 0.8
 CRITERIA = (

@@ -14,14 +14,13 @@ if TYPE_CHECKING:
     from rankfold import datasets, metrics
     from rankfold.check import InputError
     from rankfold.evaluation import evaluate, tune
+    from rankfold.graph import AdaptiveGraph, GaussianGraph
     from rankfold.index import Index
     from rankfold.neighbors import ExactEngine, FaissEngine
     from rankfold.rankers import (
         RAN,
         RANKERS,
-        AdaptiveGraph,
         Euclidean,
-        GaussianGraph,
         GraphTransduction,
         LocallyConstrainedDiffusion,
         ManifoldRanking,
@@ -41,8 +40,8 @@ _HOMES = {
     "RAN": "rankfold.rankers",
     "RANKERS": "rankfold.rankers",
     "Euclidean": "rankfold.rankers",
-    "AdaptiveGraph": "rankfold.rankers",
-    "GaussianGraph": "rankfold.rankers",
+    "AdaptiveGraph": "rankfold.graph",
+    "GaussianGraph": "rankfold.graph",
     "GraphTransduction": "rankfold.rankers",
     "LocallyConstrainedDiffusion": "rankfold.rankers",
     "ManifoldRanking": "rankfold.rankers",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from numbers import Integral, Real
@@ -67,6 +68,16 @@ class MissingExtraError(ImportError):
         )
 
 
+def warn_caller(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn with the nearest line of code outside this package."""
+    package = __name__.partition(".")[0]
+    frame, level = sys._getframe(1), 2
+    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] == package:
+        frame = frame.f_back
+        level += 1
+    warnings.warn(message, category, stacklevel=level)
+
+
 @contextmanager
 def about(argument: str) -> Iterator[None]:
     """Let errors name the argument that they are about.
@@ -103,6 +114,12 @@ def check_count(value: object, name: str, least: int = 1) -> int:
     return int(value)
 
 
+def check_neighbors(value: object) -> None:
+    """Require "auto" or a number of neighbours."""
+    if not (isinstance(value, str) and value == "auto"):
+        check_count(value, "n_neighbors")
+
+
 def check_positive(value: object, name: str, most: float = sys.float_info.max) -> float:
     """Require a finite number above zero, and none beyond ``most``."""
     if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) <= most:
@@ -122,6 +139,18 @@ def check_share(value: object, name: str, *, zero: bool = False, one: bool = Fal
         low, high = "0 or more" if zero else "above 0", "at most 1" if one else "below 1"
         raise InputError(f"{name} is {value!r}, but must be a number {low} and {high}.", name)
     return share
+
+
+def check_budget(budget: object) -> None:
+    """Require "auto", a number of points, or None."""
+    if isinstance(budget, str) and budget != "auto":
+        raise InputError(
+            f"budget is {budget!r}, but must be 'auto', a whole number of points, or None for as "
+            "many as a proof takes.",
+            "budget",
+        )
+    if not (budget is None or isinstance(budget, str)):
+        check_count(budget, "budget")
 
 
 def check_flag(value: object, name: str) -> bool:

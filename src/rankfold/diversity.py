@@ -114,8 +114,9 @@ def diverse(engine: Engine, ranking: Ranking, top: int, amount: float) -> Rankin
     scores = ranking.scores[: len(ids)]
     order = diversify(scores, engine.pairs(ids), top, amount)
     # Others may well score higher than what was chosen.
-    solution = replace(ranking.solution, scores=scores[order], certified=False)
-    return replace(ranking, ids=ids[order], solution=solution)
+    points, scores = ids[order], scores[order]
+    solution = replace(ranking.solution, points=points, scores=scores, certified=False)
+    return replace(ranking, solution=solution)
 
 
 def _check_relevance(relevance: Any) -> FloatArray:

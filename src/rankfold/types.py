@@ -15,7 +15,9 @@ BoolArray = NDArray[np.bool_]
 Weights: TypeAlias = Any
 """A sparse array, or a dense one where every pair of points has a weight."""
 
-Stopped = Literal["converged", "max_iter", "collapse"]
+SolverName = Literal["direct", "cg", "region", "steps", "distance"]
+Stopped = Literal["exact", "proven", "tolerance", "budget", "max_iter"]
+Ended = Literal["converged", "max_iter", "collapse"]
 
 NEGATIVE_WEIGHT = 0.0
 """What a wrong example weighs beside right ones of weight 1: the best for RAN, by measuring.
@@ -160,38 +162,49 @@ class Query:
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """Scores, and how far they can be trusted.
+    """Scores, how far they can be trusted, and why the solver stopped.
 
     Parameters
     ----------
+    points : array of int
+        The points that have a score; all others have zero, unless only the best are here.
     scores : array of float
-        Of the points of an answer, or of all points.
-    residual : float
-        Largest entry of ``|b - A f|`` in the linear system that was solved; 0 where there
-        is none.
+        Theirs.
     bound : float
-        No score is further than this from what the method defines: the exact solution of
-        its linear system, or its steps without rounding. Each method says why. For RAN,
-        ``A`` is an M-matrix with ``A 1 >= 1``, so the largest error is at most the
-        largest residual; the rounding of the residual itself is added on top.
+        No score, also of a point that is not here, is further than this from what the method
+        defines: the exact solution of its linear system, or its steps without rounding.
     n_iter : int
         Steps of the solver, or of a method that is defined by its steps; 0 for a direct one.
     converged : bool
-        Whether the solver reached its tolerance; a method defined by its steps always does.
+        Whether the solver got as far as it was asked to: to its tolerance, to a proof of the best
+        points, or to the end of its budget. A method defined by its steps always does.
     certified : bool
-        Whether it is proven that no point outside the answer scores higher than one in it. A
-        local solver stops as soon as this holds; until then it goes on to its tolerance.
+        Whether it is proven that no point outside the answer scores higher than one in it.
+    solver : {"direct", "cg", "region", "steps", "distance"}
+        What found the scores; "steps" and "distance" are methods that solve no system.
+    stopped : {"exact", "proven", "tolerance", "budget", "max_iter"}
+        Why it ended: nothing was left to do but rounding; the best points were proven; no score
+        could be off by more than the tolerance; as many points as the budget allows were given
+        a score; or it gave up.
+    n_touched : int
+        Points that were looked at.
+    complete : bool
+        Whether all points whose score is not zero are here, and not only the best.
     round_trips : int
         How often a database was asked and answered on the way; 0 where all is in memory. A
         search that several queries share counts for the first of them.
     """
 
+    points: IntArray
     scores: FloatArray
-    residual: float
     bound: float
-    n_iter: int
-    converged: bool
+    n_iter: int = 0
+    converged: bool = True
     certified: bool = False
+    solver: SolverName = "steps"
+    stopped: Stopped = "exact"
+    n_touched: int = 0
+    complete: bool = True
     round_trips: int = 0
 
 
@@ -220,7 +233,7 @@ class Trace:
     reach: tuple[float, ...]
     query_degree: tuple[float, ...]
     n_alternations: int
-    stopped: Stopped
+    stopped: Ended
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,18 +242,19 @@ class Ranking:
 
     Parameters
     ----------
-    ids : array of int
-        Row numbers of the database.
     solution : Solution
-        The scores of ``ids``, in their order, with their error bound.
+        The points of the answer in their order, their scores, and how far these can be trusted.
     trace : Trace, optional
-        How graph and scores were learned; None for methods that learn neither, and for a
-        single alternation that was solved locally.
+        How graph and scores were learned, where they were learned more than once.
     """
 
-    ids: IntArray
     solution: Solution
     trace: Trace | None = None
+
+    @property
+    def ids(self) -> IntArray:
+        """Row numbers of the database."""
+        return self.solution.points
 
     @property
     def scores(self) -> FloatArray:

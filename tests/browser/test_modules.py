@@ -94,6 +94,7 @@ def test_links_are_read_as_they_were_written(call):
         "k": 9,
         "smoothness": 0.5,
         "alternations": 3,
+        "proven": True,
         "where": "x = 'ä&b'",
         "diversity": 0.25,
         "method": "ppr",

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from rankfold import RANKERS, Index
+from rankfold.cli.answers import ending
 from rankfold.cli.errors import in_terms_of_options
 from rankfold.cli.query import query
 from rankfold.methods import METHODS
@@ -53,10 +54,13 @@ def test_json_is_the_answer_of_the_library(ask, index):
     assert whole["results"] == rows
     assert [row["rank"] for row in rows] == [3, 4, 5, 6]
     assert whole["solution"] == {
+        "ended": ending(solution),
+        "solver": "direct",
+        "stopped": "exact",
         "bound": solution.bound,
         "certified": solution.certified,
         "converged": solution.converged,
-        "residual": solution.residual,
+        "touched": solution.n_touched,
         "round_trips": 0,
     }
     asked = {"ids": ["m5", "m9"], "weights": [2.0, 1.0], "negative": ["m50"]}
@@ -149,6 +153,77 @@ def test_picture_is_drawn_and_named_on_standard_error(ask, tmp_path):
     assert "Picture" not in result.stdout
 
 
+REGION = ["--id", "m5", "--top", 3, "--set", "solver=region"]
+
+
+def ended(result):
+    return found(result)["solution"]
+
+
+def test_a_budget_ends_a_query_and_proven_goes_on(ask):
+    early = ended(ask(*REGION, "--budget", 5, "--format", "json"))
+    assert (early["stopped"], early["certified"]) == ("budget", False)
+    proven = ask(*REGION, "--budget", "proven", "--format", "json")
+    assert (ended(proven)["stopped"], ended(proven)["certified"]) == ("proven", True)
+    assert ended(proven)["bound"] < early["bound"]
+    assert ended(proven)["touched"] > early["touched"]
+    assert found(proven)["query"]["parameters"] == {"solver": "region", "budget": None}
+
+
+def test_auto_is_the_budget_that_is_not_given(ask):
+    given, left_out = (
+        found(ask("--id", "m5", *words, "--format", "json")) for words in (["--budget", "auto"], [])
+    )
+    assert given["query"].pop("parameters") == {"budget": "auto"}
+    assert left_out["query"].pop("parameters") == {}
+    assert given == left_out
+
+
+def test_answers_say_in_words_how_they_ended(ask):
+    early = ask(*REGION, "--budget", 5)
+    solution = ended(ask(*REGION, "--budget", 5, "--format", "json"))
+    assert early.stderr == f"{solution['ended']}\n"
+    assert early.stderr == (
+        f"Ended at its budget, {solution['touched']} points seen; scores are off by at most "
+        f"{solution['bound']:.2g}. The results are not proven to be the best: --budget proven "
+        "goes on.\n"
+    )
+    assert ask(*REGION, "--budget", 5, "--format", "csv").stderr == ""
+    assert ask(*REGION, "--budget", "proven").stderr == ""
+    words = [*REGION, "--budget", "proven", "--format", "json"]
+    assert ended(ask(*words))["ended"] == (
+        "Ended when the best points were proven. The results are proven to be the best."
+    )
+    assert ended(ask(*words, "--offset", 1))["ended"] == (
+        "Ended when the best points were proven; this selection of results is not."
+    )
+    assert ended(ask("--id", "m5", "--format", "json"))["ended"] == (
+        "Scores are exact but for rounding. The results are proven to be the best."
+    )
+
+
+@pytest.mark.parametrize("budget", ["0", "-3", "2.5", "none", "", "Proven"])
+def test_a_wrong_budget_is_told_what_it_can_be(ask, budget):
+    result = ask("--id", "m5", f"--budget={budget}", status=2)
+    assert (
+        f"Invalid value for '--budget': {budget!r} is no budget; give 'auto', a whole number of "
+        "points from 1, or 'proven' to go on until the best are proven.\n"
+    ) in result.stderr
+    assert result.stdout == ""
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_budget_is_for_methods_that_have_one(ask, method):
+    words = ["--id", "m5", "--method", method, "--budget", "proven"]
+    if method in ("ran", "pagerank", "manifold"):
+        ask(*words)
+    else:
+        assert (
+            f"--budget: method {method!r} has none; give one of ran, pagerank, manifold, or leave "
+            "--budget out."
+        ) in ask(*words, status=2).stderr
+
+
 def test_narrow_terminals_lose_columns_not_ids(ask, monkeypatch):
     monkeypatch.setenv("COLUMNS", "22")
     result = ask("--id", "m5", "--top", 2)
@@ -185,6 +260,7 @@ def test_warnings_are_one_line(ask, shell, index):
         (["--id", "m5", "--explain", "--format", "csv"], 2, "csv has no place for explanations"),
         (["--id", "m5", "--format", "xml"], 2, "'xml' is not one of"),
         (["--id", "m5", "--method", "magic"], 2, "'magic' is not one of 'ran'"),
+        (["--id", "m5", "--set", "budget=9"], 2, "budget has an option of its own; give --budget"),
         (["--id", "m5", "--set", "speed=3"], 2, "--set: method 'ran' has no parameter 'speed'"),
         (
             ["--id", "m5", "--set", "top=5"],

@@ -4,7 +4,7 @@ import socket
 import tempfile
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from select import select
+from selectors import EVENT_READ, DefaultSelector
 from threading import Thread
 
 SOCKET = ".s.PGSQL.5432"
@@ -42,10 +42,18 @@ def _accept(listening, server, words, cut):
 
 
 def _pass_on(client, server, words, cut):
-    with client, socket.socket(socket.AF_UNIX) as there, suppress(OSError):
+    # Not by select(), which knows no file beyond the 1,024th that a process has open.
+    with (
+        client,
+        socket.socket(socket.AF_UNIX) as there,
+        DefaultSelector() as both,
+        suppress(OSError),
+    ):
         there.connect(str(server.folder / SOCKET))
+        both.register(client, EVENT_READ)
+        both.register(there, EVENT_READ)
         while True:
-            (sender, *_), _, _ = select([client, there], [], [])
+            sender = both.select()[0][0].fileobj
             data = sender.recv(2**16)
             if not data:
                 return

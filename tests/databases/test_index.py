@@ -9,6 +9,7 @@ from index_cases import payload, vectors
 
 from rankfold import Index, InputError
 from rankfold.check import DatabaseError
+from rankfold.datasets.synthetic import sheets
 
 N = 150
 NEW = vectors(np.random.default_rng(9), 4).astype(np.float32)
@@ -281,3 +282,22 @@ def test_lists_that_the_database_searches(database, name, metric):
         Index.build(X, lists="database", layout="graph", replace=True, **made)
     with pytest.raises(InputError, match="lists is 'here'"):
         Index.build(X, lists="here", replace=True, **made)
+
+
+def test_a_budget_keeps_exchanges_few_and_without_one_a_query_goes_on_until_it_is_proven(
+    database, name, monkeypatch
+):
+    monkeypatch.setattr("rankfold.rankers.ran.DIRECT_LIMIT", 0)  # as if there were many points
+    folder, table = built(database, name, sheets(600, n_sheets=2).X, n_neighbors=5, layout="none")
+    with folder, table:
+        early = table.query(3, budget=60).ranking.solution
+        found = table.query(3, budget=None)
+        proven = found.ranking.solution
+        assert (early.solver, early.stopped, early.certified) == ("region", "budget", False)
+        assert (proven.solver, proven.stopped, proven.certified) == ("region", "proven", True)
+        assert early.n_touched < proven.n_touched
+        assert proven.bound < early.bound
+        assert 0 < early.round_trips < 10
+        exact = folder.query(3)
+        assert set(found.ids) == set(exact.ids)
+        assert np.abs(np.sort(found.scores) - np.sort(exact.scores)).max() <= proven.bound

@@ -27,8 +27,9 @@ def rendered(text):
 
 
 def test_a_link_becomes_the_definition_without_its_docstring():
-    made = page("before\n\n[rankfold.graph.symmetrize](../src/rankfold/graph.py)\n\nafter")
-    assert 'title="rankfold.graph.symmetrize"\ndef symmetrize(affinity' in made
+    name = "rankfold.graph.adaptive.symmetrize"
+    made = page(f"before\n\n[{name}](../src/rankfold/graph/adaptive.py)\n\nafter")
+    assert f'title="{name}"\ndef symmetrize(affinity' in made
     assert "return ((affinity + affinity.T) / 2).tocsr()\n```" in made
     assert "Rows of S beyond its columns" not in made
     assert made.startswith("before\n\n```python")
@@ -38,13 +39,13 @@ def test_a_link_becomes_the_definition_without_its_docstring():
 def test_a_method_stands_without_its_indent_and_marks_for_checkers():
     name = "rankfold.rankers.alternation.Alternation.run"
     made = page(f"[{name}](../src/rankfold/rankers/alternation.py)")
-    assert "\ndef run(self, turns" in made
+    assert "\ndef run(\n    self, query: Query" in made
     kernel = page("[rankfold.solvers.push.push](../src/rankfold/solvers/push.py)")
     assert "type: ignore" not in kernel
 
 
 def test_links_in_a_sentence_and_inside_the_docs_stay():
-    for text in ["see [x](../src/rankfold/graph.py) there", "[Defaults](defaults.md)"]:
+    for text in ["see [x](../src/rankfold/types.py) there", "[Defaults](defaults.md)"]:
         assert page(text) == text
     assert page("[Home](../index.md)", "api/index.md") == "[Home](../index.md)"
 
@@ -57,8 +58,8 @@ def test_other_files_are_shown_or_included():
 @pytest.mark.parametrize(
     ("link", "why"),
     [
-        ("[rankfold.graph.gone](../src/rankfold/graph.py)", "no definition of gone"),
-        ("[rankfold.types.Query](../src/rankfold/graph.py)", "not in graph.py"),
+        ("[rankfold.types.gone](../src/rankfold/types.py)", "no definition of gone"),
+        ("[rankfold.types.Query](../src/rankfold/check.py)", "not in check.py"),
         ("[rankfold.nowhere.x](../src/rankfold/nowhere.py)", "nowhere.py"),
     ],
 )

@@ -38,10 +38,10 @@ class Scripted(Euclidean):
 class Backwards(Euclidean):
     """The furthest first."""
 
-    def _score(self, queries, traced):
+    def _solve(self, queries, tops):
         from dataclasses import replace
 
-        for solution, trace in super()._score(queries, traced):
+        for solution, trace in super()._solve(queries, tops):
             yield replace(solution, scores=-solution.scores), trace
 
 

@@ -99,7 +99,7 @@ FINITE = st.floats(allow_nan=False, allow_infinity=False)
 def test_scores_fall_strictly_for_every_reader(scores):
     falling = np.sort(np.array(scores))[::-1]
     ids = np.random.default_rng(len(scores)).permutation(len(scores))
-    ranking = Ranking(ids, Solution(falling, 0.0, 0.0, 0, True))
+    ranking = Ranking(Solution(ids, falling, 0.0))
     results = make_run([7], [ranking])["7"]
     single = np.array(list(results.values()), dtype=np.float32)
     assert (single[1:] < single[:-1]).all()

@@ -110,7 +110,7 @@ def dense_ran(X, query, k, smoothness):
     return parts[:, :n_points]
 
 
-@pytest.mark.parametrize("solver", ["direct", "cg", "local"])
+@pytest.mark.parametrize("solver", ["direct", "cg", "region"])
 def test_shares_of_ran_equal_dense_solves(solver):
     X = np.random.default_rng(0).normal(size=(60, 3))
     query = check_query(Query(ids=[3, 8], vectors=X[:1] + 0.1, weights=[1, 0.5, 0.8]), *X.shape)
@@ -125,7 +125,7 @@ def test_shares_of_ran_equal_dense_solves(solver):
 @pytest.mark.parametrize("method", [RAN, PersonalizedPageRank])
 def test_a_local_explanation_is_that_of_the_whole_graph(method):
     X = sheets(1500, n_sheets=3).X
-    whole, local = (method(solver=solver).fit(X) for solver in ("direct", "local"))
+    whole, local = (method(solver=solver).fit(X) for solver in ("direct", "region"))
     query = Query(ids=[5, 700], vectors=X[40] + 0.01)
     point = int(whole.rank_many([query])[0].ids[12])
     one, two = (explain(ranker, query, point) for ranker in (whole, local))
@@ -145,7 +145,7 @@ def test_a_point_out_of_reach_is_placed_by_distance():
 
 
 @pytest.mark.filterwarnings("ignore:.*ended at max_iter")
-@pytest.mark.parametrize("solver", ["direct", "local"])
+@pytest.mark.parametrize("solver", ["direct", "region"])
 def test_several_alternations_are_explained_on_the_first_graph(solver):
     ranker = RAN(n_neighbors=10, max_iter=3, guard=False, solver=solver).fit(MOONS.X)
     once = RAN(n_neighbors=10).fit(MOONS.X)

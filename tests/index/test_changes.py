@@ -242,7 +242,7 @@ def same_answers(index, expected, **query):
 def test_the_graph_has_as_many_neighbours_as_there_are_points_for(n_neighbors):
     """Also where a ranker follows the changes instead of being fitted again."""
     rng = np.random.default_rng(3)
-    query = {"ids": "p5", "solver": "local", "tol": 1e-10}
+    query = {"ids": "p5", "solver": "region", "tol": 1e-10}
     if n_neighbors is not None:
         query["n_neighbors"] = n_neighbors
     index, expected = built(14, n_neighbors=8)
@@ -264,7 +264,7 @@ def test_the_graph_has_as_many_neighbours_as_there_are_points_for(n_neighbors):
 
 def test_a_change_that_is_interrupted_after_it_was_written_is_there(monkeypatch):
     index, expected = built()
-    query = {"ids": [3], "solver": "local", "tol": 1e-10}
+    query = {"ids": [3], "solver": "region", "tol": 1e-10}
     apply = LivingEngine.apply
 
     def interrupted(engine, change):

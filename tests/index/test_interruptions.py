@@ -5,8 +5,9 @@ import threading
 import numpy as np
 import pytest
 
-from rankfold import Index, relinking
+from rankfold import Index
 from rankfold.datasets.synthetic import sheets
+from rankfold.graph import symmetric
 
 X = sheets(300, n_sheets=3).X
 
@@ -38,20 +39,20 @@ def test_no_change_is_lost_while_an_index_moves(tmp_path):
 
 def test_a_follow_that_is_interrupted_is_made_up_for(monkeypatch):
     with Index.build(X) as index:
-        index.query(0, solver="local")
+        index.query(0, solver="region")
         index.remove(list(range(40, 60)))
 
         def interrupted(*_):
             raise KeyboardInterrupt
 
         with monkeypatch.context() as patch:
-            patch.setattr(relinking, "relink", interrupted)
+            patch.setattr(symmetric, "relink", interrupted)
             with pytest.raises(KeyboardInterrupt):
-                index.query(0, solver="local")
-        found = index.query(0, solver="local", top=50)
+                index.query(0, solver="region")
+        found = index.query(0, solver="region", top=50)
         kept = np.delete(np.arange(300), np.arange(40, 60))
         with Index.build(X[kept], ids=kept.tolist()) as anew:
-            expected = anew.query(0, solver="local", top=50)
+            expected = anew.query(0, solver="region", top=50)
         bound = found.ranking.solution.bound + expected.ranking.solution.bound
         assert set(found.ids) == set(expected.ids)
         assert np.abs(np.sort(found.scores) - np.sort(expected.scores)).max() <= bound
@@ -59,7 +60,7 @@ def test_a_follow_that_is_interrupted_is_made_up_for(monkeypatch):
 
 @pytest.mark.parametrize("n_neighbors", [9, 30])
 def test_a_query_with_its_own_number_of_neighbours_follows_changes(n_neighbors):
-    settings = {"solver": "local", "n_neighbors": n_neighbors, "top": 60}
+    settings = {"solver": "region", "n_neighbors": n_neighbors, "top": 60}
     with Index.build(X) as index:
         index.query(0, **settings)
         index.remove(list(range(5, 45)))

@@ -135,9 +135,9 @@ def test_few_points(n):
 def test_hardly_any_learned_points_are_left(X, left):
     with Index.build(X, n_neighbors=5) as index:
         index.learn()
-        index.query(0, solver="local")
+        index.query(0, solver="region")
         index.remove(list(range(left, len(X))))
-        for settings in ({}, {"adapt": "collective"}, {"solver": "local"}):
+        for settings in ({}, {"adapt": "collective"}, {"solver": "region"}):
             assert sorted(index.query(0, top=20, **settings).ids) == list(range(1, left))
         index.save()
         assert sorted(index.query(0, top=20).ids) == list(range(1, left))

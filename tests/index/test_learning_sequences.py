@@ -8,7 +8,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from rankfold import RAN, Index
 from rankfold.datasets.synthetic import moons, rings
 
-LOCAL = {"solver": "local", "tol": 1e-10}
+LOCAL = {"solver": "region", "tol": 1e-10}
 N_NEIGHBORS = 5
 
 

@@ -10,9 +10,9 @@ import pytest
 from index.test_learning import MOONS, RINGS
 
 from rankfold import Index
+from rankfold.graph.collective import Learning
 from rankfold.index import learning
 from rankfold.index.learning import STAGE, Stages
-from rankfold.rankers.collective import Learning
 
 KILLED = """
 import os, signal, sys
@@ -143,9 +143,7 @@ def test_a_stage_of_another_state_is_not_used(tmp_path, monkeypatch, rounds_made
         elif change == "smoothness":
             settings["smoothness"] = 10.0
         else:
-            from rankfold.rankers.collective import rounds
-
-            learning_of = rounds.learning_of
+            learning_of = learning.learning_of
             monkeypatch.setattr(
                 learning, "learning_of", lambda *a, **k: altered(learning_of(*a, **k), change)
             )

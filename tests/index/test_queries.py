@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from index_cases import built, vectors
 
-from rankfold import RAN, RANKERS, Index, InputError, Query
+from rankfold import RAN, RANKERS, Index, InputError, Query, datasets
 from rankfold.datasets.synthetic import sheets
 from rankfold.diversity import diversify
 
@@ -303,3 +303,17 @@ def test_an_index_tells_what_it_is_and_what_it_knows_of_points():
     assert index.payload([3, 1]) == {"size": [3, 1]}
     index.close()
     assert repr(index) == "Index(closed)"
+
+
+def test_queries_with_different_budgets_share_one_fitted_ranker():
+    with Index.build(datasets.load("moons").X) as index:
+        plain = index.query(3, top=5)
+        for budget in ("auto", 40, None):
+            found = index.query(3, top=5, budget=budget)
+            assert found.ids == plain.ids  # up to 5,000 points answers are exact in any case
+        assert len(index._answering._methods._fitted) == 1
+        with pytest.raises(InputError, match="budget is 0") as caught:
+            index.query(3, budget=0)
+        assert caught.value.argument == "parameters.budget"
+        with pytest.raises(InputError, match="'euclidean' has no parameter 'budget'"):
+            index.query(3, method="euclidean", budget=40)

@@ -13,7 +13,7 @@ from rankfold import Index
 
 METHODS = (
     {"method": "ran"},
-    {"method": "ran", "solver": "local", "tol": 1e-10},
+    {"method": "ran", "solver": "region", "tol": 1e-10},
     {"method": "manifold"},
     {"method": "self_diffusion"},
     {"method": "euclidean"},

@@ -76,7 +76,7 @@ def test_queries_run_at_the_same_time(monkeypatch, ranker):
     index, _ = built()
     with index:
         expected = told(index.query(3, method=method))
-        meeting_in(monkeypatch, ranker, "_score")
+        meeting_in(monkeypatch, ranker, "_solve")
         with ThreadPoolExecutor(2) as threads:
             queries = [threads.submit(index.query, 3, method=method) for _ in range(2)]
             assert [told(query.result()) for query in queries] == [expected] * 2
@@ -127,7 +127,7 @@ def wait_until(holds):
 def test_a_change_waits_for_a_query_and_goes_before_the_next(monkeypatch):
     index, _ = built()
     with index, ThreadPoolExecutor(3) as threads:
-        before, paused = told(index.query(3, top=100)), Paused(monkeypatch, RAN, "_score")
+        before, paused = told(index.query(3, top=100)), Paused(monkeypatch, RAN, "_solve")
         running = threads.submit(index.query, 3, top=100)
         paused.wait()
         change = threads.submit(index.add, NEW[:1], ids=["new"])
@@ -164,7 +164,7 @@ def test_a_change_is_made_while_threads_never_cease_to_ask():
 
 def test_close_waits_for_a_query(monkeypatch):
     index, _ = built()
-    before, paused = told(index.query(3)), Paused(monkeypatch, RAN, "_score")
+    before, paused = told(index.query(3)), Paused(monkeypatch, RAN, "_solve")
     with ThreadPoolExecutor(3) as threads:
         running = threads.submit(index.query, 3)
         paused.wait()
@@ -187,7 +187,7 @@ def test_a_query_that_is_stopped_lets_changes_in(monkeypatch):
 
     with index:
         with monkeypatch.context() as patch:
-            patch.setattr(RAN, "_score", stopped)
+            patch.setattr(RAN, "_solve", stopped)
             with pytest.raises(KeyboardInterrupt):
                 index.query(3)
         with ThreadPoolExecutor(1) as threads:

@@ -45,7 +45,7 @@ def test_a_graph_answers_like_the_vectors_it_was_made_of(name, digits, finder):
 
 @pytest.mark.parametrize(
     "settings",
-    [{"solver": "local"}, {"solver": "cg"}, {"max_iter": 5, "tol": 1e-3}, {"adapt": "collective"}],
+    [{"solver": "region"}, {"solver": "cg"}, {"max_iter": 5, "tol": 1e-3}, {"adapt": "collective"}],
     ids=str,
 )
 def test_every_way_of_ran_reads_it(settings, digits, finder):
@@ -117,7 +117,7 @@ def test_local_and_whole_answers_end_in_the_same_order():
     graph = kneighbors_graph(blobs, 2, mode="distance")
     answers = [
         RAN(1, metric="precomputed", solver=solver).fit(graph).rank(4)
-        for solver in ("direct", "cg", "local")
+        for solver in ("direct", "cg", "region")
     ]
     for ranking in answers:
         assert ranking.ids.tolist() == [*ranking.ids[:2], 0, 1, 2]

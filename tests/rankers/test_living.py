@@ -7,8 +7,9 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from rankfold import RANKERS, ExactEngine, FaissEngine, InputError, Query
+from rankfold.graph import AdaptiveGraph, GaussianGraph
 from rankfold.neighbors import LivingEngine
-from rankfold.rankers import AdaptiveGraph, Diffusion, GaussianGraph
+from rankfold.rankers import Diffusion
 
 GRAPHS = {
     "adaptive": AdaptiveGraph(n_neighbors=4),
@@ -28,11 +29,11 @@ VARIANTS = [
     ("ran", {"n_neighbors": 500}),
     ("ran", {"gamma": "shared", "max_iter": 3}),
     ("ran", {"candidates": "local", "max_iter": 3, "solver": "cg"}),
-    ("ran", {"solver": "local", "tol": 1e-10}),
-    ("ran", {"solver": "local", "tol": 1e-10, "max_iter": 3}),
-    ("ran", {"solver": "local", "tol": 1e-10, "max_iter": 2, "gamma": "shared"}),
-    ("pagerank", {"solver": "local", "tol": 1e-11}),
-    ("manifold", {"solver": "local", "tol": 1e-11}),
+    ("ran", {"solver": "region", "tol": 1e-10}),
+    ("ran", {"solver": "region", "tol": 1e-10, "max_iter": 3}),
+    ("ran", {"solver": "region", "tol": 1e-10, "max_iter": 2, "gamma": "shared"}),
+    ("pagerank", {"solver": "region", "tol": 1e-11}),
+    ("manifold", {"solver": "region", "tol": 1e-11}),
     ("manifold", {"solver": "cg"}),
     ("transduction", {"n_steps": None}),
     ("lcdp", {"n_neighbors": 3}),
@@ -114,7 +115,7 @@ def test_rankings_are_those_of_the_points_that_are_left(name, settings, top):
         got = quietly(lambda options=options: here.rank_many(by_slot, **options))
         expected = quietly(lambda options=options: there.rank_many(by_place, **options))
         for one, other in zip(got, expected, strict=True):
-            check_same(one, other, alive, settings.get("solver") == "local")
+            check_same(one, other, alive, settings.get("solver") == "region")
             assert one.solution.certified == other.solution.certified
             if top != 6:
                 assert len(one) == len(alive) or not include_query

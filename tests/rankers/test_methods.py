@@ -206,7 +206,7 @@ def test_manifold_ranking_equals_label_spreading(alpha):
 
 
 def test_manifold_iteration_says_when_it_is_not_done():
-    with pytest.warns(ConvergenceWarning, match="1 of 1 queries were not solved"):
+    with pytest.warns(ConvergenceWarning, match="for 1 of 1 queries the solver ended"):
         ranking = ManifoldRanking(solver="iteration", max_iter=3).fit(sheet()).rank(ids=0)
     assert ranking.solution.n_iter == 3
     assert not ranking.solution.converged
@@ -281,7 +281,7 @@ def test_symmetric_diffusion_approaches_manifold_ranking():
 
 def test_large_data_is_solved_by_conjugate_gradients(monkeypatch):
     small = scores_of(PersonalizedPageRank().fit(sheet()), QUERIES["mixed"])
-    monkeypatch.setattr("rankfold.rankers.restart.DIRECT_LIMIT", 10)
+    monkeypatch.setattr("rankfold.solvers.choice.DIRECT_LIMIT", 10)
     (ranking,) = PersonalizedPageRank().fit(sheet()).rank_many([QUERIES["mixed"]])
     assert ranking.solution.n_iter > 0
     large = scores_of(PersonalizedPageRank().fit(sheet()), QUERIES["mixed"])

@@ -68,7 +68,7 @@ def signed_queries(draw, n, n_features=3):
     k=st.integers(1, 6),
     smoothness=st.sampled_from([0.1, 1.0, 10.0, 100.0]),
     reading=st.sampled_from(READINGS),
-    solver=st.sampled_from(["direct", "cg", "local"]),
+    solver=st.sampled_from(["direct", "cg", "region"]),
     max_iter=st.integers(1, 3),
     data=st.data(),
 )
@@ -103,7 +103,7 @@ def test_local_answers_are_within_their_bound_and_certain(method, seed, tol, top
     query = data.draw(signed_queries(len(X)))
     whole = LOCAL[method](solver="direct").fit(X).rank_many([query], include_query=True)[0]
     exact = scores_of(whole, len(X))
-    found = LOCAL[method](solver="local", tol=tol).fit(X).rank_many([query], top=top)[0]
+    found = LOCAL[method](solver="region", tol=tol).fit(X).rank_many([query], top=top)[0]
     own = check_query(query, len(X), 3).ids
     free = np.setdiff1d(np.arange(len(X)), own)
     assert len(found) == min(top, len(free))
@@ -124,7 +124,7 @@ def test_local_and_whole_answers_are_alike(method, include_query, top):
     X[150:] += 40.0
     query = Query([7, 30, 12, 90], weights=[1.0, -0.7, 0.5, 0.0])
     whole = LOCAL[method](solver="direct").fit(X)
-    local = LOCAL[method](solver="local", tol=1e-12).fit(X)
+    local = LOCAL[method](solver="region", tol=1e-12).fit(X)
     expected = whole.rank_many([query], top=top, include_query=include_query)[0]
     found = local.rank_many([query], top=top, include_query=include_query)[0]
     assert set(found.ids) == set(expected.ids)
@@ -227,7 +227,7 @@ def test_pinned_scores_are_the_weights(ranker):
     assert scores_of(ranking, 90)[[4, 50, 12]].tolist() == [1.0, -0.5, 0.0]
 
 
-@pytest.mark.parametrize("solver", ["direct", "cg", "local"])
+@pytest.mark.parametrize("solver", ["direct", "cg", "region"])
 def test_a_zero_blocks_the_flow_of_score(solver):
     """On a line every path beyond the blocked point leads through it."""
     line = np.arange(12.0)[:, None] ** 1.01
@@ -238,7 +238,7 @@ def test_a_zero_blocks_the_flow_of_score(solver):
 
 
 @pytest.mark.parametrize("engine", [None, FaissEngine])
-@pytest.mark.parametrize("solver", ["direct", "local"])
+@pytest.mark.parametrize("solver", ["direct", "region"])
 def test_unreached_points_stand_between_by_distance_to_positive_examples(solver, engine):
     X, labels = blobs(gap=500.0)
     ids, weights = [0, 1, 40], [1.0, 0.5, -1.0]
@@ -264,7 +264,7 @@ def test_plain_distance_equals_the_reference():
     np.testing.assert_allclose(scores_of(ranking, 90), expected, atol=1e-10)
 
 
-@pytest.mark.parametrize("solver", ["direct", "local"])
+@pytest.mark.parametrize("solver", ["direct", "region"])
 def test_the_guard_watches_positive_scores(solver):
     X = sheet(80)
     query = Query([7, 30], weights=[1.0, -1.0])
@@ -292,7 +292,7 @@ def test_shared_gamma_never_increases_the_objective():
 def test_a_query_that_fills_the_answer_by_itself(name):
     """Nothing but the query is asked for."""
     X, _ = blobs()
-    kinds = [{}, {"solver": "local"}] if name in LOCAL else [{}]
+    kinds = [{}, {"solver": "region"}] if name in LOCAL else [{}]
     for given_solver in kinds:
         ranker = RANKERS[name](**given_solver).fit(X)
         ranking = ranker.rank([4, 50], weights=[1, -1], top=1, include_query=True)
@@ -301,7 +301,7 @@ def test_a_query_that_fills_the_answer_by_itself(name):
 
 def test_what_is_cut_off_by_zero_is_part_of_the_tolerance():
     X = sheets(600, n_sheets=2).X
-    ranker = RAN(10, 1.0, solver="local", tol=1e-3).fit(X)
+    ranker = RAN(10, 1.0, solver="region", tol=1e-3).fit(X)
     pairs = [[first, first + 1] for first in range(0, 60, 3)]
     rankings = [ranker.rank(ids=pair, weights=[1, -1], top=300) for pair in pairs]
     assert max(ranking.solution.bound for ranking in rankings) <= 1e-3

@@ -38,6 +38,9 @@ def test_equals_the_reference(gamma, candidates, scale, solver, query):
         found = np.empty(len(X))
         found[ranking.ids] = ranking.scores
         np.testing.assert_allclose(found, scores[-1], atol=1e-8)
+        if n_alternations == 1:
+            assert ranking.trace is None
+            continue
         np.testing.assert_allclose(ranking.trace.objective, values, rtol=1e-8)
         assert ranking.trace.n_alternations == n_alternations
 
@@ -181,13 +184,13 @@ def test_parameters_changed_after_fit_wait_for_the_next_fit():
     before = ranker.rank(ids=0)
     after = ranker.set_params(smoothness=100.0, gamma="shared", max_iter=9).rank(ids=0)
     np.testing.assert_array_equal(before.scores, after.scores)
-    assert after.trace.n_alternations == 1
+    assert after.trace is None
 
 
 def test_an_unsolved_system_warns():
     line = np.arange(3000.0)[:, None] ** 1.0001
     ranker = RAN(1, 1e9, solver="cg").fit(line)
-    with pytest.warns(ConvergenceWarning, match="the linear solver ended before"):
+    with pytest.warns(ConvergenceWarning, match="the solver ended before"):
         ranking = ranker.rank(ids=0, top=5)
     assert not ranking.solution.converged
 
@@ -217,13 +220,6 @@ def test_ending_at_max_iter_warns():
         ranking = ranker.rank(ids=0)
     assert ranking.trace.stopped == "max_iter"
     assert ranking.trace.n_alternations == 2
-
-
-def test_one_alternation_is_a_choice_not_a_failure():
-    trace = RAN(5).fit(sheet()).rank(ids=0).trace
-    assert trace.stopped == "max_iter"
-    assert len(trace.objective) == 2
-    assert trace.objective[1] <= trace.objective[0]
 
 
 def test_shared_factorization_equals_single_solves():

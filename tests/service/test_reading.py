@@ -51,6 +51,9 @@ def same(answer, results):
     assert answer["bound"] == solution.bound
     assert answer["certified"] == solution.certified
     assert answer["converged"] == solution.converged
+    assert answer["solver"] == solution.solver
+    assert answer["stopped"] == solution.stopped
+    assert answer["touched"] == solution.n_touched
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -68,6 +71,38 @@ def test_every_method_takes_its_parameters(ask, index, method):
     (answer,) = ask("query", {"queries": [query]})["answers"]
     assert answer["method"] == method
     same(answer, index.query(3, method=method, **parameters))
+
+
+@pytest.mark.parametrize("method", ["ran", "pagerank", "manifold"])
+def test_a_budget_ends_a_query_and_proven_goes_on(ask, index, monkeypatch, method):
+    monkeypatch.setattr("rankfold.solvers.choice.DIRECT_LIMIT", 100)
+    budgets = {"so many": 20, "auto": "auto", "left out": None, "proven": "proven"}
+    queries = [
+        {"ids": [3], "top": 2, "method": method, "parameters": {"budget": one, "tol": 1e-8}}
+        for one in budgets.values()
+    ]
+    answers = ask("query", {"queries": queries})["answers"]
+    early, auto, left_out, proven = answers
+    assert {answer["solver"] for answer in answers} == {"region"}
+    assert (early["stopped"], early["certified"], early["converged"]) == ("budget", False, True)
+    assert (proven["stopped"], proven["certified"]) == ("proven", True)
+    assert early["touched"] < proven["touched"]
+    assert auto == left_out
+    same(early, index.query(3, top=2, method=method, budget=20, tol=1e-8))
+    same(proven, index.query(3, top=2, method=method, budget=None, tol=1e-8))
+
+
+def test_a_wrong_budget_is_told_what_it_can_be(ask):
+    query = {"ids": [1], "parameters": {"budget": "all"}}
+    (error,) = ask("query", {"queries": [query]}, status=422)["errors"]
+    assert "'auto' or 'proven'" in error["message"]
+    assert "integer" in error["message"]
+
+
+def test_reasons_are_given_for_a_proven_answer(ask, index):
+    query = {"ids": [1], "parameters": {"budget": "proven"}}
+    reason = ask("explain", {"query": query, "id": 7})
+    assert reason["text"] == index.query(1, budget=None).explain(7).to_text()
 
 
 def test_a_learned_graph_is_told_of_and_used(tmp_path):
@@ -131,6 +166,13 @@ def test_columns_can_be_chosen(ask):
         ({"columns": ["colour"]}, "columns"),
         ({"parameters": {"alpha": 0.5}}, "parameters.alpha"),
         ({"parameters": {"smoothness": -1}}, "parameters.smoothness"),
+        ({"parameters": {"budget": 0}}, "parameters.budget"),
+        ({"parameters": {"budget": 1_000_001}}, "parameters.budget"),
+        ({"parameters": {"budget": 2.5}}, "parameters.budget"),
+        ({"parameters": {"budget": True}}, "parameters.budget"),
+        ({"parameters": {"budget": "10"}}, "parameters.budget"),
+        ({"parameters": {"budget": "none"}}, "parameters.budget"),
+        ({"method": "lcdp", "parameters": {"budget": "proven"}}, "parameters.budget"),
         ({"parameters": {"adapt": "both"}}, "parameters.adapt"),
         ({"parameters": {"adapt": "collective"}}, "parameters.adapt"),
         ({"parameters": {"n_neighbors": 201}}, "parameters.n_neighbors"),

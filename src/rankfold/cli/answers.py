@@ -15,6 +15,7 @@ from rankfold.cli.tables import aligned, columns_that_fit, printable, terminal_w
 
 if TYPE_CHECKING:
     from rankfold.index import Reason, Results
+    from rankfold.types import Solution
 
 OWN_COLUMNS = ("rank", "id", "score")
 NARROWEST = 60
@@ -73,6 +74,9 @@ def write_table(answer: Answer) -> str:
         click.echo(f"Columns without room: {names}. The formats json and csv have all.", err=True)
     if not len(answer.results):
         click.echo("No results.", err=True)
+    solution = answer.results.ranking.solution
+    if solution.stopped in ("budget", "max_iter") and not solution.certified:
+        click.echo(ending(solution), err=True)
     parts = [aligned(shown, numbers)]
     for reason in answer.explained():
         lines = reason.to_text(max(NARROWEST, width)).splitlines()
@@ -116,10 +120,13 @@ def write_json(answer: Answer) -> str:
             "parameters": asked.parameters,
         },
         "solution": {
+            "ended": ending(solution),
+            "solver": solution.solver,
+            "stopped": solution.stopped,
             "bound": solution.bound,
             "certified": solution.certified,
             "converged": solution.converged,
-            "residual": solution.residual,
+            "touched": solution.n_touched,
             "round_trips": solution.round_trips,
         },
         "results": rows,
@@ -127,6 +134,34 @@ def write_json(answer: Answer) -> str:
     if answer.extra is not None:
         whole["explanation"] = answer.extra.to_dict()
     return json.dumps(_finite(whole), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def ending(solution: Solution) -> str:
+    """Say how a solver ended, and whether the results are proven to be the best.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankfold.types import Solution
+    >>> nothing = np.empty(0, dtype=int), np.empty(0)
+    >>> ending(Solution(*nothing, bound=0.0123, stopped="budget", n_touched=2500))
+    'Ended at its budget, 2,500 points seen; scores are off by at most 0.012. The results are not \
+proven to be the best: --budget proven goes on.'
+    """
+    off = f"scores are off by at most {solution.bound:.2g}"
+    how = {
+        "exact": "Scores are exact but for rounding.",
+        "proven": "Ended when the best points were proven.",
+        "tolerance": f"Ended at its tolerance; {off}.",
+        "budget": f"Ended at its budget, {solution.n_touched:,} points seen; {off}.",
+        "max_iter": f"Gave up before its tolerance; {off}.",
+    }[solution.stopped]
+    if solution.certified:
+        return f"{how} The results are proven to be the best."
+    if solution.stopped == "proven":
+        return f"{how[:-1]}; this selection of results is not."
+    more = ": --budget proven goes on" if solution.stopped == "budget" else ""
+    return f"{how} The results are not proven to be the best{more}."
 
 
 def _finite(value: Any) -> Any:

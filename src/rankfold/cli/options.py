@@ -56,6 +56,26 @@ def count_or_auto(text: str) -> int | Literal["auto"]:
         raise click.BadParameter(f"{text!r} is neither a whole number nor 'auto'.") from None
 
 
+def budget(text: str) -> int | Literal["auto", "proven"]:
+    """Return a number of points, "auto" or "proven".
+
+    Examples
+    --------
+    >>> budget("10000"), budget("proven")
+    (10000, 'proven')
+    """
+    if text == "auto":
+        return "auto"
+    if text == "proven":
+        return "proven"
+    if text.isdecimal() and int(text) >= 1:
+        return int(text)
+    raise click.BadParameter(
+        f"{text!r} is no budget; give 'auto', a whole number of points from 1, or 'proven' to go "
+        "on until the best are proven."
+    )
+
+
 def setting(text: str) -> tuple[str, Any]:
     """Return a name and its value; what is no value of JSON is text.
 
@@ -104,4 +124,11 @@ SETTINGS = click.option(
     type=setting,
     metavar="NAME=VALUE",
     help="A parameter of the method, such as smoothness=10.",
+)
+BUDGET = click.option(
+    "--budget",
+    type=budget,
+    metavar="auto|NUMBER|proven",
+    help="How many of more than 5,000 points may get a score: auto is 2,500, or 25 for each "
+    "result; proven goes on until the best are proven.",
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -12,9 +12,10 @@ from rankfold.cli.compiling import telling_of_compilation
 from rankfold.cli.errors import Command
 from rankfold.cli.ids import find_ids
 from rankfold.cli.images import images_of
-from rankfold.cli.options import METHOD, SETTINGS
+from rankfold.cli.options import BUDGET, METHOD, SETTINGS
 from rankfold.cli.places import Place, placed
 from rankfold.cli.reading import check_width
+from rankfold.methods import METHODS
 
 if TYPE_CHECKING:
     from rankfold.index import Index, Reason, Results
@@ -24,6 +25,7 @@ Examples:
   rankfold query digits --id 170
   rankfold query digits --id 170 --not 326 --where "digit = 8" --explain
   rankfold query digits --vector new.npy --top 100 --format csv
+  rankfold query digits --id 170 --budget proven
 """
 
 FORMATS = {"table": write_table, "json": write_json, "csv": write_csv}
@@ -56,6 +58,7 @@ FORMATS = {"table": write_table, "json": write_json, "csv": write_csv}
 )
 @METHOD
 @SETTINGS
+@BUDGET
 @click.option("--include-query", is_flag=True, help="Let the query's own points be results.")
 @click.option("--explain", is_flag=True, help="Say of every result why it is here.")
 @click.option("--explain-id", metavar="ID", help="Say of this point why it is where it is.")
@@ -80,6 +83,7 @@ def query(
     negative_vectors: tuple[str, ...],
     weights: tuple[float, ...],
     settings: tuple[tuple[str, Any], ...],
+    budget: int | Literal["auto", "proven"] | None,
     explain: bool,
     explain_id: str | None,
     picture: Path | None,
@@ -99,6 +103,9 @@ def query(
         check_picture(picture)
     parameters = dict(settings)
     check_parameters(asked["method"], parameters)
+    if budget is not None:
+        parameters["budget"] = None if budget == "proven" else budget
+        check_budget(asked["method"])
     with place.open() as index:
         wanted, unwanted = find_ids(index, ids), find_ids(index, negative)
         check_once([*wanted, *unwanted])
@@ -127,10 +134,26 @@ def check_parameters(method: str, parameters: dict[str, Any]) -> None:
     from rankfold.check import InputError
     from rankfold.index.methods import make_ranker
 
+    if "budget" in parameters:
+        raise click.UsageError("--set: budget has an option of its own; give --budget.")
     try:
         make_ranker(method, parameters, metric="euclidean", n_neighbors=1)
     except InputError as error:
         raise click.UsageError(f"--set: {error}") from error
+
+
+def check_budget(method: str) -> None:
+    """Require a method that can end early."""
+    from inspect import signature
+
+    from rankfold.rankers import RANKERS
+
+    able = [name for name in METHODS if "budget" in signature(RANKERS[name]).parameters]
+    if method not in able:
+        raise click.UsageError(
+            f"--budget: method {method!r} has none; give one of {', '.join(able)}, or leave "
+            "--budget out."
+        )
 
 
 def check_picture(path: Path) -> None:

@@ -17,6 +17,7 @@ from rankfold.cluster.running import Work, working
 from rankfold.cluster.scratch import Scratch, scratch_folder
 from rankfold.cluster.shards import find_shards
 from rankfold.cluster.writing import check_place, write_folder, write_table
+from rankfold.graph.adaptive import choose_from_sample, stored_width
 from rankfold.index.building import mapped
 from rankfold.neighbors import FaissEngine, LivingEngine
 from rankfold.neighbors.choice import EXACT_LIMIT
@@ -24,7 +25,6 @@ from rankfold.neighbors.exact_points import ExactPoints
 from rankfold.neighbors.faiss_points import FaissPoints
 from rankfold.neighbors.living import engine_settings, stored_length
 from rankfold.neighbors.planning import Points
-from rankfold.rankers.candidates import choose_from_sample, stored_width
 from rankfold.storage.columns import Column
 
 LISTS = (

@@ -14,9 +14,9 @@ from rankfold.explaining.explanation import Example, Explanation, Path, PathStat
 from rankfold.explaining.paths import MOST_POINTS, strongest_walk
 from rankfold.neighbors import Engine, plain_sq_distances
 from rankfold.rankers import Ranker
-from rankfold.rankers.euclidean import plain_scores
-from rankfold.rankers.flow import Entry, Flow, Scored
-from rankfold.types import BoolArray, FloatArray, Query
+from rankfold.rankers.distance import plain_scores
+from rankfold.rankers.flow import Entry, Flow
+from rankfold.types import BoolArray, FloatArray, Query, Solution
 
 ACCURACY = 1e-4
 """Relative error that local solves may leave in what an example adds to the score."""
@@ -78,7 +78,7 @@ def explain(
     distances = np.maximum(measured, 0.0)
     others = np.isfinite(distances)  # removed points are nowhere
     others[checked.ids] = False
-    scored = ranker.scored(checked)
+    scored = ranker.scored(checked, point)
     scores = np.zeros(engine.n_points)
     scores[scored.points] = scored.scores
     score = float(scores[point])
@@ -153,7 +153,7 @@ def _path(
     flow: Flow | None,
     point: int,
     amounts: FloatArray,
-    scored: Scored,
+    scored: Solution,
     reached: bool,
     most_points: int,
 ) -> tuple[Path | None, PathState, int]:
@@ -170,7 +170,7 @@ def _path(
 
 
 def _measured(
-    flow: Flow, entry: Entry, points: tuple[int, ...], scored: Scored, total: float
+    flow: Flow, entry: Entry, points: tuple[int, ...], scored: Solution, total: float
 ) -> Path:
     on_path = np.isin(scored.points, points)
     known = dict(zip(scored.points[on_path].tolist(), scored.scores[on_path], strict=True))

@@ -16,7 +16,7 @@ from rankfold.index.matching import matching_of, no_ranking, ranked
 from rankfold.index.methods import Methods
 from rankfold.index.results import Reason
 from rankfold.neighbors import VectorEngine
-from rankfold.rankers import Euclidean, Ranker
+from rankfold.rankers import RANKERS, Euclidean, Ranker
 from rankfold.types import Query, Ranking
 
 
@@ -80,9 +80,14 @@ class Answering:
 
     def _fitted(self, asked: Asked, engine: VectorEngine) -> Ranker:
         n_neighbors = int(self._keeper.store.settings["n_neighbors"])
-        return self._methods.fitted(
-            asked.method, asked.parameters, engine, n_neighbors, self._keeper
-        )
+        shared = dict(asked.parameters)
+        limited = "budget" in shared and "budget" in RANKERS[asked.method]().get_params(deep=False)
+        budget = shared.pop("budget") if limited else None
+        ranker = self._methods.fitted(asked.method, shared, engine, n_neighbors, self._keeper)
+        if not limited:
+            return ranker
+        with about("parameters"):
+            return ranker.with_budget(budget)
 
 
 def _diverse(engine: VectorEngine, ranking: Ranking, query: Query, asked: Asked) -> Ranking:
@@ -96,13 +101,14 @@ def _diverse(engine: VectorEngine, ranking: Ranking, query: Query, asked: Asked)
     parts = (_some(ranking, leading), chosen, _some(ranking, own & ~leading))
     ids = np.concatenate([part.ids for part in parts])[: asked.wanted]
     scores = np.concatenate([part.scores for part in parts])[: asked.wanted]
-    return replace(chosen, ids=ids, solution=replace(chosen.solution, scores=scores))
+    return replace(chosen, solution=replace(chosen.solution, points=ids, scores=scores))
 
 
 def _some(ranking: Ranking, places: Any) -> Ranking:
     """Return some results, which are then not proven to be the best."""
-    solution = replace(ranking.solution, scores=ranking.scores[places], certified=False)
-    return replace(ranking, ids=ranking.ids[places], solution=solution)
+    points, scores = ranking.ids[places], ranking.scores[places]
+    solution = replace(ranking.solution, points=points, scores=scores, certified=False)
+    return replace(ranking, solution=solution)
 
 
 def _without_first(ranking: Ranking, offset: int) -> Ranking:

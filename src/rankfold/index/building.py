@@ -8,10 +8,10 @@ from typing import Any, Literal
 import numpy as np
 
 from rankfold.check import InputError, check_choice, check_matrix, check_share
+from rankfold.graph.adaptive import choose_from_sample, stored_width
 from rankfold.inputs import Points, as_columns
 from rankfold.layout import Layout, check_layout, lay_out
 from rankfold.neighbors import LivingEngine, choose_engine
-from rankfold.rankers.candidates import choose_from_sample, stored_width
 from rankfold.storage.columns import checked_payload
 from rankfold.storage.ids import distinct_ids
 from rankfold.types import FloatArray

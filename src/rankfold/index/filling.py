@@ -11,11 +11,11 @@ from rankfold.check import InputError, check_count
 from rankfold.databases.contract import Database
 from rankfold.databases.engine import held
 from rankfold.databases.loading import Described, load_searching, search_for
+from rankfold.graph.adaptive import stored_width
 from rankfold.inputs import Points
 from rankfold.layout import Layout, kind_without_map
 from rankfold.layout.projection import Projection
 from rankfold.neighbors.living import stored_length
-from rankfold.rankers.candidates import stored_width
 from rankfold.types import FloatArray, IntArray
 
 

@@ -12,8 +12,8 @@ from zipfile import BadZipFile
 import numpy as np
 
 from rankfold.files import replacing
+from rankfold.graph.collective import Learning, Stage, learning_of
 from rankfold.neighbors import Learned, LivingEngine, Round
-from rankfold.rankers.collective import Learning, Stage, learning_of
 from rankfold.storage import Version
 from rankfold.types import Neighbors
 

@@ -29,8 +29,8 @@ def ranked(ranker: Ranker, query: Query, top: int, include_query: bool) -> Ranki
 
 def no_ranking() -> Ranking:
     """Return the answer of an index without points, which no method can be fitted to."""
-    solution = Solution(np.empty(0), 0.0, 0.0, n_iter=0, converged=True, certified=True)
-    return Ranking(np.empty(0, dtype=np.intp), solution)
+    solution = Solution(np.empty(0, dtype=np.intp), np.empty(0), 0.0, certified=True)
+    return Ranking(solution)
 
 
 def matching_of(store: Described, engine: VectorEngine, where: str) -> Matching:
@@ -74,8 +74,8 @@ class Matching(ABC):
         nearest = self._nearest(engine, checked, reached, enough - len(reached))
         ids = np.concatenate([reached, nearest])
         scores = np.concatenate([ranking.scores[shown], np.zeros(len(nearest))])
-        solution = replace(ranking.solution, scores=scores, certified=False)
-        return replace(ranking, ids=ids, solution=solution)
+        solution = replace(ranking.solution, points=ids, scores=scores, certified=False)
+        return replace(ranking, solution=solution)
 
     @abstractmethod
     def _expected(
@@ -162,8 +162,8 @@ def _shortened(ranking: Ranking, places: IntArray, top: int) -> Ranking:
     solution = ranking.solution
     kept, left_out = ranking.scores[places[:top]], ranking.scores[places[top:]]
     clear = not len(left_out) or kept.min() - left_out.max() > 2 * solution.bound
+    certified = solution.certified and bool(clear)
+    points = ranking.ids[places[:top]]
     return replace(
-        ranking,
-        ids=ranking.ids[places[:top]],
-        solution=replace(solution, scores=kept, certified=solution.certified and bool(clear)),
+        ranking, solution=replace(solution, points=points, scores=kept, certified=certified)
     )

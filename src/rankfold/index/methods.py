@@ -7,9 +7,10 @@ from threading import Lock
 from typing import Any
 
 from rankfold.check import InputError, about, check_choice
+from rankfold.graph import AdaptiveGraph
 from rankfold.index.keeping import Keeping
 from rankfold.neighbors import LivingEngine, VectorEngine
-from rankfold.rankers import RANKERS, AdaptiveGraph, Ranker
+from rankfold.rankers import RANKERS, Ranker
 
 MOST_FITTED = 4
 """Rankers that are kept; those asked for longest ago are dropped."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from rankfold.graph import adaptive_weights, interpolating
+from rankfold.graph.adaptive import adaptive_weights, interpolating
 from rankfold.neighbors import Change, LivingEngine
 from rankfold.types import NOBODY, FloatArray, IntArray, Neighbors
 

@@ -11,9 +11,9 @@ import numpy as np
 from scipy import sparse
 
 from rankfold.check import MissingExtraError
-from rankfold.graph import adaptive_weights
+from rankfold.graph.adaptive import adaptive_weights
+from rankfold.graph.symmetric import link
 from rankfold.layout.projection import framed
-from rankfold.linking import link
 from rankfold.neighbors import LivingEngine
 from rankfold.types import FloatArray
 

@@ -10,7 +10,6 @@ from rankfold.neighbors.contract import (
     Engine,
     Listing,
     VectorEngine,
-    is_distant,
     live_points,
 )
 from rankfold.neighbors.dimension import choose_n_neighbors, intrinsic_dimension
@@ -49,7 +48,6 @@ __all__ = [
     "choose_engine",
     "choose_n_neighbors",
     "intrinsic_dimension",
-    "is_distant",
     "live_points",
     "mean_sq_distances",
     "plain_sq_distances",

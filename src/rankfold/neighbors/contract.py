@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from rankfold.neighbors.rows import Rows
 from rankfold.types import BoolArray, FloatArray, IntArray, Neighbors, Query
-
-if TYPE_CHECKING:
-    from typing_extensions import TypeIs
 
 
 @runtime_checkable
@@ -112,14 +109,6 @@ class Listing(Protocol):
 
     def rows(self, ids: IntArray, k: int) -> Neighbors:
         """Find the ``k`` nearest neighbours of points of the database, themselves left out."""
-
-
-def is_distant(engine: object) -> TypeIs[DistantEngine]:
-    """Return whether an engine is a `DistantEngine`.
-
-    The kind is asked, since `isinstance` would read ``alive`` to see whether it is there.
-    """
-    return hasattr(type(engine), "around")
 
 
 def live_points(engine: Listing) -> IntArray:

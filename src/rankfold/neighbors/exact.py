@@ -81,6 +81,7 @@ class ExactEngine:
         self.metric = metric
         self.block_bytes = block_bytes
         self.n_points: int = X.shape[0]
+        self.n_alive: int = X.shape[0]  # none are removed
         self.n_features: int = X.shape[1]
         self._precomputed = metric in GIVEN_METRICS
         if self._precomputed:
@@ -93,16 +94,12 @@ class ExactEngine:
             check_diagonal(X, "X")
             self.points = X
         else:
-            self.points = as_held(X, metric, "X")
+            check_norms(X, "X")
+            self.points = as_held(X, metric, "X") if metric == "cosine" else np.ascontiguousarray(X)
             self._finder = NearestNeighbors(algorithm="brute", metric="sqeuclidean")
             self._finder.fit(self.points)
             norms = np.einsum("ij,ij->i", self.points, self.points, dtype=np.float64)
             self._largest_norm = float(np.sqrt(norms.max()))
-
-    @property
-    def n_alive(self) -> int:
-        """The number of points; none are removed."""
-        return self.n_points
 
     def search(self, vectors: FloatArray, k: int) -> Neighbors:
         """Find the ``k`` nearest points of the database for vectors from anywhere.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,10 +16,10 @@ GIVEN_METRICS = ("precomputed", "precomputed_sq")
 """Those that say that distances are given, plain or squared."""
 
 
-def row_blocks(n_rows: int, row_size: int, block_bytes: int) -> Iterator[slice]:
+def row_blocks(n_rows: int, row_size: int, block_bytes: int) -> list[slice]:
     """Cut rows into blocks that hold at most so many bytes of float64 each."""
     step = max(1, block_bytes // (8 * max(1, row_size)))
-    return (slice(start, start + step) for start in range(0, n_rows, step))
+    return [slice(start, start + step) for start in range(0, n_rows, step)]
 
 
 def stack(blocks: list[Neighbors], k: int) -> Neighbors:

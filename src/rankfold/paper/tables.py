@@ -11,12 +11,11 @@ from typing import Any, Literal
 
 from rankfold.check import InputError, check_choice, check_count, check_positive
 from rankfold.datasets import DATASETS
+from rankfold.graph import AdaptiveGraph, GaussianGraph
 from rankfold.rankers import (
     RAN,
-    AdaptiveGraph,
     Diffusion,
     Euclidean,
-    GaussianGraph,
     GraphTransduction,
     LocallyConstrainedDiffusion,
     ManifoldRanking,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
 from dataclasses import replace
 from numbers import Integral
 from typing import Any, ClassVar, Self
@@ -11,10 +12,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rankfold.check import (
     InputError,
+    check_budget,
     check_choice,
     check_count,
     check_finite,
@@ -22,6 +25,7 @@ from rankfold.check import (
     check_list,
     check_query,
     check_top,
+    warn_caller,
 )
 from rankfold.neighbors import (
     GIVEN_METRICS,
@@ -29,12 +33,12 @@ from rankfold.neighbors import (
     Engine,
     GivenEngine,
     choose_engine,
-    is_distant,
     live_points,
 )
-from rankfold.rankers.flow import Edges, Flow, Scored
-from rankfold.rankers.ordering import is_certain, order_points
-from rankfold.rankers.parallel import in_order
+from rankfold.parallel import in_order
+from rankfold.rankers.flow import Edges, Flow
+from rankfold.rankers.ordering import ordered, others_wanted
+from rankfold.solvers import Budget, Solvers
 from rankfold.types import NOBODY, FloatArray, IntArray, Query, Ranking, Solution, Trace
 
 BLOCK_BYTES = 2**24
@@ -47,14 +51,18 @@ MOST_QUERIES = 256
 class Ranker(BaseEstimator, metaclass=ABCMeta):
     """Base of all rankers: checks the input and turns scores into rankings.
 
-    A method says how it prepares itself (``_fit``) and how it scores queries (``_score``).
+    A method says how it prepares itself (``_fit``) and how it scores queries (``_solve``).
     """
 
     metric: str
     negative_weight: ClassVar[float] = -0.5
     """Weight for negative examples that was best where scores are not held at weights."""
 
-    _local: Any = None
+    when_unsolved: ClassVar[str] = "A smaller smoothness is easier to solve."
+    max_iter: int
+    tol: float
+    budget: Budget
+    _solvers: Solvers
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the shape of the data.
@@ -73,33 +81,46 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
         -------
         self
         """
-        check_choice(self.metric, "metric", METRICS)
         self.engine_ = self._engine(X)
+        self._is_remote = hasattr(type(self.engine_), "around")
         self._fit()
         return self
 
     def _engine(self, X: Any) -> Engine:
-        if not (is_distant(X) or isinstance(X, Engine)):
-            if issparse(X) and self.metric not in GIVEN_METRICS:
+        if hasattr(type(X), "nearest"):  # an engine; `isinstance` would read what is far away
+            if X.metric != self.metric:
                 raise InputError(
-                    f"X is sparse, but metric={self.metric!r} takes dense vectors: give "
-                    "X.toarray(). A sparse graph of distances takes metric='precomputed'.",
-                    "X",
+                    f"the engine measures metric={X.metric!r}, but the ranker has "
+                    f"metric={self.metric!r}; give both the same."
                 )
-            try:
-                X = validate_data(self, X, dtype=[np.float64, np.float32], accept_sparse="csr")
-            except ValueError:
-                if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind == "f":
-                    check_finite(X, "X")  # says where
-                raise
-            return GivenEngine(X, self.metric) if issparse(X) else choose_engine(X, self.metric)
-        if X.metric != self.metric:
+            self.n_features_in_ = X.n_features
+            engine: Engine = X
+            return engine
+        if issparse(X) and self.metric in METRICS and self.metric not in GIVEN_METRICS:
             raise InputError(
-                f"the engine measures metric={X.metric!r}, but the ranker has "
-                f"metric={self.metric!r}; give both the same."
+                f"X is sparse, but metric={self.metric!r} takes dense vectors: give "
+                "X.toarray(). A sparse graph of distances takes metric='precomputed'.",
+                "X",
             )
-        self.n_features_in_ = X.n_features
-        return X
+        try:
+            X = validate_data(self, X, dtype=[np.float64, np.float32], accept_sparse="csr")
+        except ValueError:
+            if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind == "f":
+                check_finite(X, "X")  # says where
+            raise
+        check_choice(self.metric, "metric", METRICS)
+        return GivenEngine(X, self.metric) if issparse(X) else choose_engine(X, self.metric)
+
+    def with_budget(self, budget: Budget) -> Self:
+        """Return this fitted ranker with another budget; what was fitted is shared.
+
+        Only for methods that have one.
+        """
+        check_budget(budget)
+        check_is_fitted(self)
+        twin = copy(self)
+        twin.budget, twin._solvers = budget, self._solvers.with_budget(budget)
+        return twin
 
     def follow(self, rows: IntArray, width: int) -> bool:
         """Take up changes of the engine at some rows, if that is quicker than to fit again.
@@ -167,8 +188,8 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
         query = (
             ids if a_row and vectors is None and weights is None else Query(ids, vectors, weights)
         )
-        length = self._length(top, include_query)
-        (ranking,) = self._answers([self._checked(query)], length, include_query, traced=True)
+        (checked,), length = self._asked([query], top, include_query)
+        (ranking,) = self._answers([checked], length, include_query)
         return ranking
 
     def rank_many(
@@ -198,8 +219,7 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
         rankings : list of Ranking
             In the order of the queries.
         """
-        answers = self._rankings(queries, top, include_query, True, n_jobs, progress)
-        return list(answers)
+        return list(self._rankings(queries, top, include_query, n_jobs, progress))
 
     def rank_all(
         self,
@@ -231,7 +251,7 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
             length = min(length, len(live) - 1)
         shape = (self.engine_.n_points, max(0, length))
         indices, scores = np.full(shape, NOBODY, dtype=np.intp), np.full(shape, np.nan)
-        rankings = self._rankings(live.tolist(), top, include_query, False, n_jobs, progress)
+        rankings = self._rankings(live.tolist(), top, include_query, n_jobs, progress)
         for row, ranking in zip(live, rankings, strict=True):
             indices[row], scores[row] = ranking.ids, ranking.scores
         return indices, scores
@@ -244,16 +264,19 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
         """Return how a checked query flows along the graph; None where there is no graph."""
         return None
 
-    def scored(self, query: Query) -> Scored:
-        """Score the points that a checked query reaches, or all of them."""
-        ((solution, _),) = self._score([query], traced=False)
-        return Scored(np.arange(len(solution.scores)), solution.scores)
+    def scored(self, query: Query, point: int | None = None) -> Solution:
+        """Score the points that a checked query reaches, or all of them.
+
+        Where a budget ends a query early, it is solved further if a ``point`` has no score yet.
+        """
+        ((solution, _),) = self._solve([query], [self.engine_.n_alive])
+        return solution
 
     def amounts(self, query: Query, point: int, tol: float) -> FloatArray:
         """Return what each example of a checked query adds to the score of a point.
 
         Scores are linear in the weights of the query, so they are added up from those of
-        each example alone, the others kept at zero. Local solves are off by at most ``tol``.
+        each example alone, the others kept at zero. Solutions are off by at most ``tol``.
         """
         units = np.eye(len(query.weights))
         alone = [self._score_alone(replace(query, weights=unit), point, tol) for unit in units]
@@ -261,81 +284,88 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
         return amounts
 
     def _score_alone(self, query: Query, point: int, tol: float) -> float:
-        ((solution, _),) = self._score([query], traced=False)
-        return float(solution.scores[point])
+        solution = self.scored(query)
+        return float(solution.scores[solution.points == point].sum())
 
     @abstractmethod
     def _fit(self) -> None:
         """Prepare for queries; ``engine_`` is there."""
 
     @abstractmethod
-    def _score(
-        self, queries: Sequence[Query], traced: bool
+    def _solve(
+        self, queries: Sequence[Query], tops: Sequence[int]
     ) -> Iterable[tuple[Solution, Trace | None]]:
-        """Score every point of the database for each of the checked queries."""
+        """Score the points of the database for each of the checked queries.
+
+        At least so many of the best are needed, the query's own points not counted.
+        """
 
     def _rankings(
         self,
         queries: Iterable[Query | int],
         top: int | None,
         include_query: bool,
-        traced: bool,
         n_jobs: int,
         progress: bool,
     ) -> Iterator[Ranking]:
-        length = self._length(top, include_query)
         check_count(n_jobs, "n_jobs")
         check_flag(progress, "progress")
-        checked = [self._checked(query) for query in check_list(queries)]
+        checked, length = self._asked(check_list(queries), top, include_query)
         share = max(1, -(-len(checked) // n_jobs))
-        step = min(MOST_QUERIES, share, max(1, BLOCK_BYTES // (8 * self._width(length))))
+        step = min(MOST_QUERIES, share, max(1, BLOCK_BYTES // (8 * self._n_scores(length))))
         blocks = [checked[start : start + step] for start in range(0, len(checked), step)]
 
         def answer(block: Sequence[Query]) -> list[Ranking]:
-            return list(self._answers(block, length, include_query, traced))
+            return list(self._answers(block, length, include_query))
 
         for rankings in in_order(answer, blocks, n_jobs, progress):
             yield from rankings
 
-    def _length(self, top: int | None, include_query: bool) -> int:
-        """Check what is asked of a fitted ranker; return the most points of an answer."""
+    def _answers(
+        self, queries: Sequence[Query], top: int, include_query: bool
+    ) -> Iterator[Ranking]:
+        """Answer checked queries: boundary, solution, order."""
+        tops = [others_wanted(query, top, include_query) for query in queries]
+        engine, unsolved, unfinished = self.engine_, 0, 0
+        before = getattr(engine, "round_trips", 0)  # of databases
+        for query, (solution, trace) in zip(queries, self._solve(queries, tops), strict=True):
+            unsolved += not solution.converged
+            unfinished += trace is not None and trace.stopped == "max_iter"
+            answer = ordered(engine, query, solution, top, include_query)
+            asked, before = before, getattr(engine, "round_trips", 0)
+            if before != asked:
+                answer = replace(answer, round_trips=before - asked)
+            yield Ranking(answer, trace)
+        if unfinished:
+            warn_caller(
+                f"{unfinished} of {len(queries)} queries ended at max_iter={self.max_iter} before "
+                f"their scores and objective settled to tol={self.tol}; raise max_iter or tol.",
+                ConvergenceWarning,
+            )
+        if unsolved:
+            warn_caller(
+                f"for {unsolved} of {len(queries)} queries the solver ended before it reached "
+                "its tolerance; ranking.solution.bound says how far scores can be off. "
+                f"{self.when_unsolved}",
+                ConvergenceWarning,
+            )
+
+    def _asked(
+        self, queries: Iterable[Query | int], top: int | None, include_query: bool
+    ) -> tuple[list[Query], int]:
+        """Check what is asked of a fitted ranker; return queries, and the length of answers."""
         if not hasattr(self, "engine_"):  # scikit-learn's own check takes as long as a query
             check_is_fitted(self)
-        check_flag(include_query, "include_query")
-        return check_top(top, self.engine_.n_alive)
-
-    def _checked(self, query: Query | int) -> Query:
         engine = self.engine_
-        alive = None if is_distant(engine) else engine.alive
-        partial = isinstance(engine, GivenEngine)
-        return check_query(query, engine.n_points, engine.n_features, alive, partial)
+        check_flag(include_query, "include_query")
+        length = check_top(top, engine.n_alive)
+        alive = None if self._is_remote else engine.alive
+        size = engine.n_points, engine.n_features, alive, isinstance(engine, GivenEngine)
+        return [check_query(query, *size) for query in queries], length
 
-    def _width(self, top: int) -> int:
+    def _n_scores(self, top: int) -> int:
         """Return how many scores a query needs at once."""
-        return top if self._answers_locally(top) else self.engine_.n_points
-
-    def _answers_locally(self, top: int) -> bool:
-        """Return whether there is a local solver, and it is to answer."""
-        if self._local is None:
-            return False
-        return 4 * top <= self.engine_.n_alive or getattr(self, "solver", None) == "local"
-
-    def _answers(
-        self, queries: Sequence[Query], top: int, include_query: bool, traced: bool
-    ) -> Iterator[Ranking]:
-        """Answer checked queries: by scoring all points, unless a method knows better."""
-        for query, (solution, trace) in zip(queries, self._score(queries, traced), strict=True):
-            yield self._ranking(query, solution, trace, top, include_query)
-
-    def _ranking(
-        self, query: Query, solution: Solution, trace: Trace | None, top: int, include_query: bool
-    ) -> Ranking:
-        """Order the scores of all points."""
-        ids = order_points(self.engine_, query, solution.scores, top, include_query)
-        certain = is_certain(self.engine_, solution, query, ids)
-        return Ranking(
-            ids, replace(solution, scores=solution.scores[ids], certified=certain), trace
-        )
+        return self.engine_.n_points
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

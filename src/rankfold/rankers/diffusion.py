@@ -1,19 +1,26 @@
-"""The generic diffusion of Donoser and Bischof: start, transition, update."""
+"""Methods that are a number of diffusion steps: Donoser and Bischof's family and its members."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
 from rankfold.check import check_choice, check_count, check_share
-from rankfold.rankers.graphs import GraphRecipe
-from rankfold.rankers.parts import joined, one_sided
+from rankfold.graph import GraphRecipe
+from rankfold.rankers.flow import Flow, degree_or_one
+from rankfold.rankers.ordering import joined, one_sided
 from rankfold.rankers.seeded import SeededRanker
-from rankfold.rankers.transition import random_walk, strongest, symmetric_walk
-from rankfold.solvers.contract import EPS, longest_row
+from rankfold.rankers.transition import (
+    degrees,
+    inverse,
+    random_walk,
+    strongest,
+    symmetric_walk,
+)
+from rankfold.solvers.system import EPS, longest_row
 from rankfold.types import FloatArray, Query, Solution, Trace, Weights
 
 BLOCK_BYTES = 2**28
@@ -112,11 +119,14 @@ class SchemeRanker(SeededRanker):
     scheme_: Scheme
     transition_: Weights
 
-    def _score(
-        self, queries: Sequence[Query], traced: bool
+    def _solve(
+        self, queries: Sequence[Query], tops: Sequence[int]
     ) -> Iterator[tuple[Solution, Trace | None]]:
-        parts = self._spread(self._seeds(one_sided(queries)))
-        for solution in joined(queries, parts):
+        parts = one_sided(queries)
+        seeds = np.zeros((self.engine_.n_points, len(parts)))
+        for column, (points, values) in enumerate(self._seeds(parts)):
+            seeds[points, column] = values
+        for solution in joined(queries, self._spread(seeds)):
             yield solution, None
 
     def _spread(self, seeds: FloatArray) -> Iterator[Solution]:
@@ -124,9 +134,10 @@ class SchemeRanker(SeededRanker):
         steps = 2 * self.scheme_.n_steps + 2
         terms = longest_row(self.weights_) + longest_row(self.transition_) + 8
         largest = np.abs(scores).max(axis=0, initial=0.0)
-        bounds = steps * terms * EPS * largest
+        bounds, points = steps * terms * EPS * largest, np.arange(len(scores))
         for column, bound in enumerate(bounds):
-            yield Solution(scores[:, column], 0.0, float(bound), self.scheme_.n_steps, True)
+            found, n_steps = scores[:, column], self.scheme_.n_steps
+            yield Solution(points, found, float(bound), n_steps, n_touched=len(points))
 
     def _read(self, scores: FloatArray) -> FloatArray:
         return scores
@@ -219,3 +230,197 @@ class Diffusion(SchemeRanker):
         else:
             kept = strongest(self.weights_, self.n_neighbors)
             self.transition_ = random_walk(kept, self.laziness)
+
+
+class SelfDiffusion(SchemeRanker):
+    """Self-diffusion (Wang and Tu, CVPR 2012).
+
+    With ``P = D^-1 W``,
+
+        W_t = W_{t-1} P + I,    W_0 = I,    W* = W_t D^-1,
+
+    and row q of the symmetric ``W*`` holds the scores for the query q: how often a walk of t
+    steps from q comes by, in proportion to the degree. It grows without end, so the
+    number of steps is a parameter of the method.
+
+    Parameters
+    ----------
+    n_steps : int
+        Steps of the diffusion.
+    metric : {"euclidean", "cosine", "precomputed", "precomputed_sq"}
+        How distances are measured, see `ExactEngine`.
+    graph : {"adaptive", "gaussian"} or a graph
+        What is diffused on: a name of `GRAPHS`, or a graph with settings of its own.
+
+    Examples
+    --------
+    >>> from rankfold import SelfDiffusion, datasets
+    >>> moons = datasets.load("moons")
+    >>> ranking = SelfDiffusion().fit(moons.X).rank(ids=0, top=50)
+    >>> (moons.labels[ranking.ids] == moons.labels[0]).all()
+    np.True_
+    """
+
+    def __init__(
+        self,
+        n_steps: int = 200,
+        *,
+        metric: str = "euclidean",
+        graph: str | GraphRecipe = "adaptive",
+    ) -> None:
+        self.n_steps = n_steps
+        self.metric = metric
+        self.graph = graph
+
+    def _check_parameters(self) -> None:
+        check_count(self.n_steps, "n_steps")
+
+    def _prepare(self) -> None:
+        self.transition_ = random_walk(self.weights_)
+        self.scheme_ = Scheme("identity", "right", self.n_steps, restart=1.0)
+
+    def flow(self, query: Query) -> Flow:
+        """Return the walks whose sum the scores are: walks to a point, divided by its degree.
+
+        ``prod w_ab / d_a`` from q to i, divided by ``d_i``, is ``prod w_ab / d_b`` divided by
+        ``d_q``.
+        """
+        walks = Flow(self.edges, degree_or_one, (), most_steps=self.n_steps)
+        entries = [
+            entry._replace(amount=entry.amount / walks.at(entry.point))
+            for entry in self._entries(query)
+            if len(self.edges(entry.point).points)
+        ]
+        return replace(walks, entries=tuple(entries))
+
+    def _read(self, scores: FloatArray) -> FloatArray:
+        return scores * inverse(degrees(self.weights_))[:, None]
+
+
+class LocallyConstrainedDiffusion(SchemeRanker):
+    """Locally constrained diffusion process, LCDP (Yang, Koknar-Tezel and Latecki, CVPR 2009).
+
+    With the walk T on the strongest edges,
+
+        A_t = T A_{t-1} T',    A_0 = T,
+
+    and row q of ``A_t`` holds the scores for the query q: two points are alike when walks of t
+    steps from both end in neighbouring places. In the paper a point is among its own nearest
+    neighbours, so that a step may stay where it is; here its share is given apart from
+    the graph: ``T = laziness I + (1 - laziness) D^-1 W``. Unlike in all other methods a point need
+    not be the one most like itself.
+
+    Parameters
+    ----------
+    n_steps : int
+        Steps of the diffusion.
+    laziness : float
+        Share of every step that stays; 0 for a graph that has weights on its diagonal.
+    n_neighbors : int, optional
+        Edges of every point that the walk takes, the strongest; those of the graph by default.
+    metric : {"euclidean", "cosine", "precomputed", "precomputed_sq"}
+        How distances are measured, see `ExactEngine`.
+    graph : {"adaptive", "gaussian"} or a graph
+        What is diffused on: a name of `GRAPHS`, or a graph with settings of its own.
+
+    Examples
+    --------
+    >>> from rankfold import LocallyConstrainedDiffusion, datasets
+    >>> moons = datasets.load("moons")
+    >>> ranking = LocallyConstrainedDiffusion().fit(moons.X).rank(ids=0, top=50)
+    >>> (moons.labels[ranking.ids] == moons.labels[0]).all()
+    np.True_
+    """
+
+    def __init__(
+        self,
+        n_steps: int = 16,
+        laziness: float = 0.3,
+        *,
+        n_neighbors: int | None = None,
+        metric: str = "euclidean",
+        graph: str | GraphRecipe = "adaptive",
+    ) -> None:
+        self.n_steps = n_steps
+        self.laziness = laziness
+        self.n_neighbors = n_neighbors
+        self.metric = metric
+        self.graph = graph
+
+    def _check_parameters(self) -> None:
+        check_count(self.n_steps, "n_steps")
+        check_share(self.laziness, "laziness", zero=True)
+        if self.n_neighbors is not None:
+            check_count(self.n_neighbors, "n_neighbors")
+
+    def _prepare(self) -> None:
+        self.transition_ = random_walk(strongest(self.weights_, self.n_neighbors), self.laziness)
+        self.scheme_ = Scheme("transition", "both", self.n_steps)
+
+
+class TensorProductDiffusion(SchemeRanker):
+    """Tensor-product-graph diffusion (Yang, Prasad and Latecki, PAMI 2013).
+
+    With the walk T on the strongest edges,
+
+        Q_t = alpha T Q_{t-1} T' + I,    Q_0 = I,
+
+    is the sum of the first steps of a walk on pairs of points, ``vec Q = sum_t (T x T)^t vec I``;
+    row q of the symmetric ``Q_t`` holds the scores for the query q. Two points are alike when
+    walks from both meet. The paper makes the sum converge by rows of T that sum to less than
+    one; alpha below 1 does the same here, and alpha = 1 counts every step alike. A walk on the
+    nearest neighbours, each point its own first, did best in the comparison of Donoser
+    and Bischof (CVPR 2013).
+
+    Parameters
+    ----------
+    n_steps : int
+        Steps of the diffusion.
+    laziness : float
+        Share of every step that stays, ``T = laziness I + (1 - laziness) D^-1 W``; 0 for a
+        graph that has weights on its diagonal.
+    alpha : float
+        Weight of the graph term, at most 1.
+    n_neighbors : int, optional
+        Edges of every point that the walk takes, the strongest; those of the graph by default.
+    metric : {"euclidean", "cosine", "precomputed", "precomputed_sq"}
+        How distances are measured, see `ExactEngine`.
+    graph : {"adaptive", "gaussian"} or a graph
+        What is diffused on: a name of `GRAPHS`, or a graph with settings of its own.
+
+    Examples
+    --------
+    >>> from rankfold import TensorProductDiffusion, datasets
+    >>> moons = datasets.load("moons")
+    >>> ranking = TensorProductDiffusion().fit(moons.X).rank(ids=0, top=50)
+    >>> (moons.labels[ranking.ids] == moons.labels[0]).all()
+    np.True_
+    """
+
+    def __init__(
+        self,
+        n_steps: int = 100,
+        laziness: float = 0.2,
+        *,
+        alpha: float = 1.0,
+        n_neighbors: int | None = None,
+        metric: str = "euclidean",
+        graph: str | GraphRecipe = "adaptive",
+    ) -> None:
+        self.n_steps = n_steps
+        self.laziness = laziness
+        self.alpha = alpha
+        self.n_neighbors = n_neighbors
+        self.metric = metric
+        self.graph = graph
+
+    def _check_parameters(self) -> None:
+        check_count(self.n_steps, "n_steps")
+        check_share(self.laziness, "laziness", zero=True)
+        check_share(self.alpha, "alpha", one=True)
+        if self.n_neighbors is not None:
+            check_count(self.n_neighbors, "n_neighbors")
+
+    def _prepare(self) -> None:
+        self.transition_ = random_walk(strongest(self.weights_, self.n_neighbors), self.laziness)
+        self.scheme_ = Scheme("identity", "both", self.n_steps, self.alpha, restart=1.0)

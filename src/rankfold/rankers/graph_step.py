@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from rankfold.graph import adaptive_weights, projected_weights
+from rankfold.graph.adaptive import adaptive_weights, projected_weights
 from rankfold.neighbors import Engine
 from rankfold.types import FloatArray, IntArray, Neighbors
 
@@ -16,16 +16,16 @@ BLOCK_BYTES = 2**24
 """Size of the lists that are lifted at once."""
 
 
-class Graph(NamedTuple):
-    """A learned affinity S and what it costs, ``sum_ij d_ij s_ij``."""
+class Rows(NamedTuple):
+    """Rows of a learned affinity S, what they cost, ``sum_ij d_ij s_ij``, and ``sum s_ij^2``."""
 
     affinity: sparse.csr_array
     cost: float
 
-    def extended(self, other: Graph) -> Graph:
-        """Add the rows of points outside the database."""
-        rows = sparse.vstack([self.affinity, other.affinity], format="csr")
-        return Graph(rows, self.cost + other.cost)
+    @property
+    def squares(self) -> float:
+        """``sum_ij s_ij^2``."""
+        return float(np.sum(self.affinity.data.astype(np.float64) ** 2))
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +84,7 @@ class GraphStep:
     gamma: Literal["own", "shared"]
     candidates: Literal["all", "stored", "local"]
 
-    def __call__(self, lists: CandidateLists, scores: FloatArray, points: IntArray) -> Graph:
+    def __call__(self, lists: CandidateLists, scores: FloatArray, points: IntArray) -> Rows:
         """Learn the rows of ascending points for fixed scores, without looking at all pairs.
 
         The lifted distance ``d_ij = d^x_ij / unit + lambda (f_i - f_j)^2`` is never below
@@ -119,7 +119,7 @@ class GraphStep:
                 waiting.append((pending[~certain], min(2 * width, lists.engine.n_points + 1)))
         entries = (np.concatenate(rows), np.concatenate(columns))
         shape = (len(points), lists.engine.n_points)
-        return Graph(sparse.csr_array((np.concatenate(weights), entries), shape=shape), cost)
+        return Rows(sparse.csr_array((np.concatenate(weights), entries), shape=shape), cost)
 
     def _lift(
         self, neighbors: Neighbors, rows: IntArray, scores: FloatArray

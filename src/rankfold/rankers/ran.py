@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 from scipy import sparse
@@ -12,29 +12,44 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankfold.check import (
     InputError,
+    check_budget,
     check_choice,
     check_count,
     check_flag,
+    check_neighbors,
     check_positive,
-    check_top,
 )
-from rankfold.neighbors import Learned, changed_rows, is_distant
+from rankfold.graph.adaptive import ClosedForm, at_most, candidate_lists
+from rankfold.graph.collective import CANDIDATES, can_stay, graph_for_all, kept_by
+from rankfold.graph.remote import RemoteGraph
+from rankfold.neighbors import DistantEngine, Learned, changed_rows
 from rankfold.rankers.alternation import Alternation
 from rankfold.rankers.base import Ranker
-from rankfold.rankers.candidates import candidate_lists
-from rankfold.rankers.closed_form import ClosedForm
-from rankfold.rankers.collective import CANDIDATES, can_stay, graph_for_all, kept_by
-from rankfold.rankers.distant import DistantGraph, distant_neighbors
-from rankfold.rankers.early_ends import warn_of_early_ends
-from rankfold.rankers.flow import Edges, Flow, Scored
+from rankfold.rankers.flow import Edges, Flow, ran_flow
 from rankfold.rankers.graph_step import GraphStep
-from rankfold.rankers.local_graph import LocalGraph
-from rankfold.rankers.pinned_flow import ran_flow
-from rankfold.rankers.reached import with_round_trips
-from rankfold.rankers.unseen import search_unseen
-from rankfold.rankers.whole import WholeGraph
-from rankfold.solvers import DIRECT_LIMIT, SOLVERS
-from rankfold.types import NEGATIVE_WEIGHT, IntArray, Neighbors, Query, Ranking, Solution, Trace
+from rankfold.rankers.ordering import ordered
+from rankfold.solvers import (
+    DIRECT_LIMIT,
+    SOLVERS,
+    Boundary,
+    Budget,
+    FetchingSolver,
+    Solvers,
+    System,
+)
+from rankfold.types import (
+    NEGATIVE_WEIGHT,
+    NOBODY,
+    IntArray,
+    Neighbors,
+    Query,
+    Ranking,
+    Solution,
+    Trace,
+)
+
+MOST_POINTS = 2**62
+"""The number of points of a database that is not asked for it."""
 
 
 class RAN(Ranker):
@@ -79,17 +94,25 @@ class RAN(Ranker):
         Most alternations of graph and scores. Ending there before they settle warns, unless
         it is 1, which asks for no iteration.
     tol : float
-        Ends the alternations once neither scores nor objective change by more, and local solves
-        once no score can be further than this from the exact one.
+        Ends the alternations once neither scores nor objective change by more, and queries without
+        a budget once no score can be further than this from the exact one.
     guard : bool
         Return the last healthy alternation when the query starts to cut itself off from
         its neighbours; ``ranking.collapsed`` says so.
-    solver : {"auto", "direct", "cg", "local"}
+    solver : {"auto", "direct", "cg", "region"}
         How linear systems are solved. "direct": one factorisation of the first graph for all
-        queries. "cg": conjugate gradients. "local": only where a query reaches, until
-        the answer is certain or no score can be off by more than ``tol``. "auto": "direct"
-        for up to 5,000 points; beyond that "local", and "cg" where more than a quarter of
-        the points is asked for. Over a database it is always "local", for one alternation.
+        queries. "cg": conjugate gradients on the whole graph. "region": only where a query
+        reaches, and as far as the budget allows. "auto": "direct" for up to 5,000 points; beyond
+        that "region", and "cg" where more than a quarter of the points is asked for. Over a
+        database it is always "region", for one alternation.
+    budget : int, "auto" or None
+        How many points a query may give a score where only a region is solved. The region grows
+        from the query along the graph; all points outside of it score zero. "auto" is 2,500, or 25
+        times ``top`` where that is more: a query then takes about as long in a database of any
+        size, and finds nearly the same best points. None goes on until the best points
+        are proven, or no score can be off by more than ``tol``. ``ranking.solution`` says how it
+        ended, and bounds the error of every score in any case. With a budget, later
+        alternations learn the rows of the same region, from stored candidates.
 
     Attributes
     ----------
@@ -119,8 +142,6 @@ class RAN(Ranker):
 
     negative_weight = NEGATIVE_WEIGHT
     collective_: Learned
-    _local: LocalGraph | DistantGraph | None
-    _whole: WholeGraph | None
 
     def __init__(
         self,
@@ -135,7 +156,8 @@ class RAN(Ranker):
         max_iter: int = 1,
         tol: float = 1e-6,
         guard: bool = True,
-        solver: Literal["auto", "direct", "cg", "local"] = "auto",
+        solver: Literal["auto", "direct", "cg", "region"] = "auto",
+        budget: Budget = "auto",
     ) -> None:
         self.n_neighbors = n_neighbors
         self.smoothness = smoothness
@@ -148,6 +170,7 @@ class RAN(Ranker):
         self.tol = tol
         self.guard = guard
         self.solver = solver
+        self.budget = budget
 
     def alternations(
         self, ids: Any, *, top: int | None = None, include_query: bool = False
@@ -170,14 +193,17 @@ class RAN(Ranker):
         [5, 5, 5]
         """
         check_is_fitted(self)
-        query, length = self._checked(Query(ids)), check_top(top, self.engine_.n_alive)
-        (unseen,) = self._search_unseen([query])
-        for solution in self._whole_graph().alternations(query, unseen):
-            yield self._ranking(query, solution, None, length, include_query)
+        self._refuse_remote("a ranking of all points after several alternations")
+        (query,), length = self._asked([Query(ids)], top, include_query)
+        (unseen,), (boundary,) = self._attached([query])
+        name = "direct" if self._solvers.name() == "direct" else "cg"
+        (first,) = self._solvers.solver(name).solve([boundary], [self._solvers.effort(0)])
+        alternation = self._alternating(self._solvers.system.couplings)
+        for solution in alternation.forever(query, unseen, first):
+            yield Ranking(ordered(self.engine_, query, solution, length, include_query))
 
     def _check_parameters(self) -> None:
-        if not (isinstance(self.n_neighbors, str) and self.n_neighbors == "auto"):
-            check_count(self.n_neighbors, "n_neighbors")
+        check_neighbors(self.n_neighbors)
         check_positive(self.smoothness, "smoothness", most=1e9)
         check_choice(self.gamma, "gamma", ("own", "shared"))
         check_choice(self.candidates, "candidates", ("all", "local"))
@@ -187,84 +213,117 @@ class RAN(Ranker):
         check_positive(self.tol, "tol")
         check_flag(self.guard, "guard")
         check_choice(self.solver, "solver", ("auto", *SOLVERS))
+        check_budget(self.budget)
 
     def _fit(self) -> None:
         self._check_parameters()
         if hasattr(self, "collective_"):  # of an earlier fit
             del self.collective_
         engine, self._list_unit = self.engine_, 1.0
-        if is_distant(engine):
-            if self._learned:
-                raise InputError(
-                    "adapt='collective' learns from the lists of all points, but they are in a "
-                    "database; copy the index into a folder for it, or use adapt='query'.",
-                    "adapt",
-                )
-            k = distant_neighbors(engine, self.n_neighbors, self.max_iter, self.solver)
-            self.n_neighbors_, self._n_asked, self._list_width = k, k, k + 1
-            self._local = DistantGraph(engine, k, self.smoothness, self.tol)
+        # Parameters that are changed later wait for the next fit.
+        self._smoothness, self._max_iter = float(self.smoothness), self.max_iter
+        self._first: ClosedForm | None = None
+        self._remote: RemoteGraph | None = None
+        if self._is_remote:
+            self._fit_remote(cast(DistantEngine, engine))
             return
-        learns = self._learned and kept_by(engine) is None
+        collective = self.adapt == "collective"
+        learns = collective and kept_by(engine) is None
         lists, k = candidate_lists(engine, self.n_neighbors, 2, CANDIDATES if learns else 0)
         self.neighbors_, self.n_neighbors_, self._n_asked = lists, k, k
-        if self._learned:
+        if collective:
             learned = graph_for_all(engine, k, self.smoothness, lists if learns else None)
             self.collective_, self.n_neighbors_ = learned, learned.n_neighbors
             self.neighbors_, _ = learned.current(engine)
             self._list_unit = learned.unit
-        self._list_width = self.neighbors_.width
-        self._first = ClosedForm.of(self.neighbors_, self.n_neighbors_, self.engine_.n_alive)
-        self._prepare()
+        self._list_width = self.neighbors_.indices.shape[1]
+        self._first = ClosedForm.of(self.neighbors_, self.n_neighbors_, engine.n_alive)
+        couplings = self._first.symmetric()
+        couplings.data *= 2 * self.smoothness  # in place: nothing else needs W as it is
+        self._prepare(couplings)
 
-    def follow(self, rows: IntArray, width: int) -> bool:
-        """Take up changes of the engine; possible for one alternation that is solved locally."""
-        most = max(1, self.engine_.n_alive - 2)
-        if self.n_neighbors != "auto" and min(self.n_neighbors, most) != self._n_asked:
-            return False  # there were or are too few points for so many neighbours
-        if isinstance(self._local, DistantGraph):
-            return True
-        if self._learned and not can_stay(self.collective_, self.engine_, self._n_asked):
-            return False
-        if self._local is None or self.max_iter > 1 or self._solver != "local":
-            return False
-        if self.neighbors_.width > width and not self._learned:
-            return False  # lists that were searched for this ranker may have changed anywhere
-        engine, before, first = self.engine_, self.neighbors_, self._first
-        if self._learned:
-            after, plain = self.collective_.current(engine)
-            rows = np.union1d(rows, changed_rows(before, after, plain))
-        else:
-            after = engine.rows(np.arange(engine.n_points), before.width)
-        form = first.changed(before, after, rows, self._n_alive, engine.n_alive)
-        graph = self._local.followed(first, form, rows)
-        self.neighbors_, self._first = after, form
-        self._prepare(graph)
-        return True
+    def _fit_remote(self, engine: DistantEngine) -> None:
+        """Prepare for queries over a database, whose lists are not read as a whole."""
+        k = _remote_neighbors(engine, self)
+        self.n_neighbors_, self._n_asked, self._list_width = k, k, k + 1
+        self._remote = RemoteGraph(engine, k)
+        nothing = System.coupled(sparse.csr_array((0, 0)))
+        self._solvers = Solvers(nothing, "region", self.budget, self.tol, MOST_POINTS)
+        solver = FetchingSolver(self._remote, 2 * self._smoothness, DIRECT_LIMIT)
+        self._solvers.use(solver)
 
-    def _prepare(self, followed: sparse.csr_array | None = None) -> None:
-        """Do what all queries share; the first graph is there."""
-        self._n_alive = self.engine_.n_alive
-        self.gamma_ = self._first.gamma
+    def _prepare(self, couplings: sparse.csr_array) -> None:
+        """Do what all queries share; the first graph is there, and ``2 lambda W`` of it."""
+        engine, first = self.engine_, self._first
+        assert first is not None  # noqa: S101
+        self._n_alive = engine.n_alive
+        self.gamma_ = first.gamma
         self.unit_ = 1.0
         if self.scale == "natural":
-            self.unit_ = self._first.end / self.smoothness or 1.0
+            self.unit_ = first.end / self._smoothness or 1.0
+        system = System.coupled(couplings)
+        self._solvers = Solvers(system, self.solver, self.budget, self.tol, engine.n_alive)
+        self._solvers.solver(self._solvers.name())
+        if self._max_iter > 1:
+            self._alternation = self._alternating(couplings)
+
+    def _alternating(self, couplings: sparse.csr_array) -> Alternation:
+        """Return how graph and scores are learned in turn."""
+        assert self._first is not None  # noqa: S101
         step = GraphStep(
             self.n_neighbors_,
-            self.smoothness,
+            self._smoothness,
             self.unit_,
             self.gamma_ / self.unit_,
             self.gamma,
             self._step_candidates,
         )
-        later = SOLVERS["direct" if self.solver == "direct" else "cg"]()
-        self._alternation = Alternation(step, later, self.max_iter, self.tol, self.guard)
-        self._local, self._whole = None, None
-        if self._solver == "local":
-            self._local = LocalGraph(
-                self.engine_, self.neighbors_, self._first, self._alternation, followed
-            )
+        return Alternation(
+            self.engine_,
+            self.neighbors_,
+            self._first,
+            couplings,
+            step,
+            self.solver == "direct",
+            self._max_iter,
+            self.tol,
+            self.guard,
+        )
+
+    def follow(self, rows: IntArray, width: int) -> bool:
+        """Take up changes of the engine; possible for one alternation on regions."""
+        engine, first = self.engine_, self._first
+        most = max(1, engine.n_alive - 2)
+        if self.n_neighbors != "auto" and min(self.n_neighbors, most) != self._n_asked:
+            return False  # there were or are too few points for so many neighbours
+        if first is None:
+            return True  # rows are read from the database anyway
+        if self._learned and not can_stay(self.collective_, engine, self._n_asked):
+            return False
+        before, after_name = self._solvers.name(), self._solver_after(engine.n_alive)
+        if self._max_iter > 1 or before != "region" or after_name != "region":
+            return False
+        if self.neighbors_.width > width and not self._learned:
+            return False  # lists that were searched for this ranker may have changed anywhere
+        from rankfold.graph.symmetric import relink  # compiled code, loaded when it is used
+
+        lists = self.neighbors_
+        if self._learned:
+            after, plain = self.collective_.current(engine)
+            rows = np.union1d(rows, changed_rows(lists, after, plain))
         else:
-            self._whole_graph()
+            after = engine.rows(np.arange(engine.n_points), lists.width)
+        form = first.changed(lists, after, rows, self._n_alive, engine.n_alive)
+        weights = (first.indices, first.weights), (form.indices, form.weights)
+        couplings = self._solvers.system.couplings
+        couplings = relink(couplings, *weights, rows, 2 * self._smoothness)
+        self.neighbors_, self._first = after, form
+        self._prepare(couplings)
+        return True
+
+    def _solver_after(self, n_alive: int) -> str:
+        """Return the solver that would be used for so many points."""
+        return Solvers(self._solvers.system, self.solver, self.budget, self.tol, n_alive).name()
 
     @property
     def _learned(self) -> bool:
@@ -279,98 +338,151 @@ class RAN(Ranker):
 
     def edges(self, point: int) -> Edges:
         """Return the neighbours of a point in the first graph, W."""
-        if self._local is not None:
-            return self._local.edges(point)
-        return Edges.of(self._whole_graph().weights, point)
+        if self._remote is not None:
+            return Edges(*self._remote.row(point))
+        points, couplings = Edges.of(self._solvers.system.couplings, point)
+        return Edges(points, couplings / (2 * self._smoothness))
 
     def flow(self, query: Query) -> Flow:
         """Return the walks on the first graph whose sum the scores on it are."""
-        (unseen,) = self._search_unseen([query])
+        (unseen,), _ = self._attached([query])
         form = ClosedForm.of(unseen, self.n_neighbors_)
-        flow = ran_flow(self.edges, float(self.smoothness), query, form)
-        return replace(flow, first_graph=self.max_iter > 1)
+        flow = ran_flow(self.edges, self._smoothness, query, form)
+        return replace(flow, first_graph=self._max_iter > 1)
 
-    def scored(self, query: Query) -> Scored:
+    def scored(self, query: Query, point: int | None = None) -> Solution:
         """Score the points that a query reaches, or all of them."""
-        if self._local is None:
-            return super().scored(query)
-        (unseen,) = self._search_unseen([query])
-        return self._local.scored(query, unseen)
+        (unseen,), (boundary,) = self._attached([query])
+        budget = None if point is None else self._solvers.effort(0).budget
+        solution = self._reached(query, unseen, boundary, budget)
+        if budget is None or point in solution.points:
+            return solution
+        return self._reached(query, unseen, boundary, None)
+
+    def _reached(
+        self, query: Query, unseen: Neighbors, boundary: Boundary, budget: int | None
+    ) -> Solution:
+        solution = self._solvers.reach(boundary, budget)
+        if self._max_iter > 1:
+            solution, _ = self._alternation.run(query, unseen, solution, budget)
+        return solution
 
     def _score_alone(self, query: Query, point: int, tol: float) -> float:
         """Score on the first graph, where scores are linear."""
-        (unseen,) = self._search_unseen([query])
-        if self._local is None:
-            return float(self._whole_graph().first_scores(query, unseen).scores[point])
-        found = self._local.first_scored(query, unseen, min(self.tol, tol))
-        return float(found.scores[found.points == point].sum())
+        _, (boundary,) = self._attached([query])
+        solution = self._solvers.reach(boundary, tol=tol)
+        return float(solution.scores[solution.points == point].sum())
 
     @property
     def affinity_(self) -> sparse.csr_array:
         """The first graph, S."""
         check_is_fitted(self)
-        self._refuse_distant("affinity_")
+        self._refuse_remote("affinity_")
+        assert self._first is not None  # noqa: S101
         return self._first.affinity(self.engine_.n_points)
 
-    @property
-    def _solver(self) -> str:
-        if self.solver != "auto":
-            return self.solver
-        return "direct" if self.engine_.n_alive <= DIRECT_LIMIT else "local"
-
-    def _whole_graph(self) -> WholeGraph:
-        """Return what scores all points; made when it is first needed, by any thread."""
-        self._refuse_distant("a ranking of all points after several alternations")
-        whole = self._whole
-        if whole is None:
-            factorize = self._solver == "direct"
-            whole = self._whole = WholeGraph(
-                self.engine_, self.neighbors_, self._first, self._alternation, factorize
-            )
-        return whole
-
-    def _refuse_distant(self, what: str) -> None:
-        if isinstance(self._local, DistantGraph):
+    def _refuse_remote(self, what: str) -> None:
+        if self._first is None:
             raise InputError(
                 f"{what} needs the graph of all points, but over a database rows are read only "
                 "where a query reaches; fit vectors or an index in a folder for it."
             )
 
-    def _answers_locally(self, top: int) -> bool:
-        return isinstance(self._local, DistantGraph) or super()._answers_locally(top)
-
-    def _answers(
-        self, queries: Sequence[Query], top: int, include_query: bool, traced: bool
-    ) -> Iterator[Ranking]:
-        if self._local is None or not self._answers_locally(top):
-            yield from super()._answers(queries, top, include_query, traced)
-            return
-        unfinished = unsolved = 0
-        before = self._round_trips
-        unseen = self._search_unseen(queries)
-        shared = self._round_trips - before
-        for ranking in self._local.rank(queries, unseen, top, include_query):
-            counted, shared = with_round_trips(ranking, shared) if shared else ranking, 0
-            unfinished += ranking.trace is not None and ranking.trace.stopped == "max_iter"
-            unsolved += not ranking.solution.converged
-            yield counted
-        warn_of_early_ends(len(queries), unfinished, unsolved, self.max_iter, self.tol)
-
-    def _score(
-        self, queries: Sequence[Query], traced: bool
+    def _solve(
+        self, queries: Sequence[Query], tops: Sequence[int]
     ) -> Iterator[tuple[Solution, Trace | None]]:
-        unfinished = unsolved = 0
-        unseen = self._search_unseen(queries)
-        for solution, trace in self._whole_graph().scores(queries, unseen, traced):
-            if trace is not None and self._alternation.max_iter > 1:
-                unfinished += trace.stopped == "max_iter"
-            unsolved += not solution.converged
-            yield solution, trace
-        warn_of_early_ends(len(queries), unfinished, unsolved, self.max_iter, self.tol)
+        unseen, boundaries = self._attached(queries)
+        if self._max_iter == 1:
+            for solution in self._solvers.solve(boundaries, tops):
+                yield solution, None
+            return
+        for query, lists, boundary, top in zip(queries, unseen, boundaries, tops, strict=True):
+            budget = self._solvers.effort(top).budget
+            if self._solvers.name(top) == "region":
+                first = self._solvers.reach(boundary, budget)
+            else:
+                (first,) = self._solvers.solve([boundary], [top])
+            yield self._alternation.run(query, lists, first, budget)
 
-    def _search_unseen(self, queries: Sequence[Query]) -> list[Neighbors]:
-        return search_unseen(self.engine_, queries, self._list_width, self._list_unit)
+    def _n_scores(self, top: int) -> int:
+        return top if self._solvers.name(top) == "region" else self.engine_.n_points
 
-    @property
-    def _round_trips(self) -> int:
-        return self.engine_.round_trips if is_distant(self.engine_) else 0
+    def _attached(self, queries: Sequence[Query]) -> tuple[list[Neighbors], list[Boundary]]:
+        """Return the neighbours of each query's unseen vectors, and each as a boundary.
+
+        A point of the query is clamped at its weight. So is an unseen vector, whose edges of
+        weight ``s / 2`` also pull on their other ends: they add to the diagonal.
+        """
+        n_vectors = [len(query.vectors) for query in queries]
+        width, unit = self._list_width, self._list_unit
+        nobody = Neighbors(np.empty((0, width), dtype=np.intp), np.empty((0, width)))
+        found = nobody
+        if any(n_vectors):
+            vectors = np.concatenate([query.vectors for query in queries])
+            found = self.engine_.search(vectors, width)
+            found = Neighbors(found.indices, found.sq_distances / unit)
+        lists, boundaries, end = [], [], 0
+        for query, count in zip(queries, n_vectors, strict=True):
+            own = found.take(np.arange(end, end + count)) if count else nobody
+            end += count
+            lists.append(own)
+            boundaries.append(self._boundary(query, own))
+        return lists, boundaries
+
+    def _boundary(self, query: Query, unseen: Neighbors) -> Boundary:
+        n_ids = len(query.ids)
+        least = float(query.weights.min())
+        boundary = Boundary(
+            clamped=query.ids,
+            values=query.weights[:n_ids],
+            left_out=query.ids,
+            size=max(1.0, -least),
+            lowest=min(0.0, least),
+        )
+        if not len(query.vectors):
+            return boundary
+        form = ClosedForm.of(unseen, self.n_neighbors_)
+        kept = form.indices != NOBODY
+        points = form.indices[kept]
+        pull = self._smoothness * form.weights.astype(np.float64)  # 2 lambda w with w = s / 2
+        rhs = (pull * query.weights[n_ids:, None])[kept]
+        return boundary._replace(points=points, rhs=rhs, pulled=points, pull=pull[kept])
+
+
+def _remote_neighbors(engine: DistantEngine, ranker: RAN) -> int:
+    """Return the number of neighbours to use; refuse what cannot be done over a database."""
+    if ranker.adapt == "collective":
+        raise InputError(
+            "adapt='collective' learns from the lists of all points, but they are in a "
+            "database; copy the index into a folder for it, or use adapt='query'.",
+            "adapt",
+        )
+    if isinstance(ranker.n_neighbors, str):
+        raise InputError(
+            f"n_neighbors is {ranker.n_neighbors!r}, which looks at the lists of all points, but "
+            "over a database it must be a number; give the one that the index was built with.",
+            "n_neighbors",
+        )
+    if ranker.max_iter > 1:
+        raise InputError(
+            f"max_iter is {ranker.max_iter}, but over a database one alternation is made; leave "
+            "it at 1, or use an index in a folder.",
+            "max_iter",
+        )
+    if ranker.solver not in ("auto", "region"):
+        raise InputError(
+            f"solver is {ranker.solver!r}, but over a database a region is solved; use "
+            "'auto' or 'region', or an index in a folder.",
+            "solver",
+        )
+    n_points = engine.n_alive
+    wanted = check_count(ranker.n_neighbors, "n_neighbors")
+    chosen = at_most(wanted, max(1, n_points - 2), n_points)
+    if chosen >= engine.width:
+        raise InputError(
+            f"n_neighbors is {chosen}, but the database holds lists of {engine.width}, of which "
+            f"one more is needed for the scale; use at most {engine.width - 1}, or build the "
+            "index again with more neighbours.",
+            "n_neighbors",
+        )
+    return chosen

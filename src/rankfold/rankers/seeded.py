@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from scipy import sparse
 
 from rankfold.check import check_graph
+from rankfold.graph import GraphRecipe, make_graph
 from rankfold.rankers.base import Ranker
-from rankfold.rankers.flow import Edges, Entry, Flow, Scored, degree_or_one
-from rankfold.rankers.graphs import GraphRecipe, make_graph
-from rankfold.rankers.local_restart import LocalRestart
+from rankfold.rankers.flow import Edges, Entry, Flow, degree_or_one
 from rankfold.rankers.transition import degrees, inverse, scale_rows
-from rankfold.types import FloatArray, IntArray, Query, Ranking, Solution, Trace, Weights
+from rankfold.types import FloatArray, IntArray, Query, Weights
 
 
 class GraphRanker(Ranker):
@@ -60,10 +59,8 @@ class SeededRanker(GraphRanker):
 
     A point of the query seeds itself with its weight. An unseen vector is a source from which
     a walk can only leave: it seeds its neighbours with its weight, shared among them by
-    its row of the graph. One matrix of seeds, a column per query, is spread at once.
+    its row of the graph.
     """
-
-    _local: LocalRestart | None = None
 
     def flow(self, query: Query) -> Flow | None:
         """Return the walks on the graph, which only illustrate what a method does in general."""
@@ -83,55 +80,19 @@ class SeededRanker(GraphRanker):
                 own.append(Entry(example, int(point), total, float(edge), float(part)))
         return tuple(own)
 
-    def scored(self, query: Query) -> Scored:
-        """Score the points that a query reaches, or all of them."""
-        if self._local is None:
-            return super().scored(query)
-        (rows,) = self._attached([query])
-        return self._local.scored(query, self._local_seeds(query, rows), self._local.tol)
+    def _seeds(self, queries: Sequence[Query]) -> list[tuple[IntArray, FloatArray]]:
+        """Return the points that each query seeds, each once, and how much of it they get."""
+        return [_seeded(*pair) for pair in zip(queries, self._attached(queries), strict=True)]
 
-    def _score_alone(self, query: Query, point: int, tol: float) -> float:
-        if self._local is None:
-            return super()._score_alone(query, point, tol)
-        (rows,) = self._attached([query])
-        tol = min(self._local.tol, tol / self._local.system.system.largest_scale)
-        found = self._local.scored(query, self._local_seeds(query, rows), tol)
-        return float(found.scores[found.points == point].sum())
 
-    @abstractmethod
-    def _spread(self, seeds: FloatArray) -> Iterable[Solution]:
-        """Score all points for every column of seeds."""
-
-    def _answers(
-        self, queries: Sequence[Query], top: int, include_query: bool, traced: bool
-    ) -> Iterator[Ranking]:
-        if self._local is None or not self._answers_locally(top):
-            yield from super()._answers(queries, top, include_query, traced)
-            return
-        seeds = [
-            self._local_seeds(*pair) for pair in zip(queries, self._attached(queries), strict=True)
-        ]
-        yield from self._local.rank(queries, seeds, top, include_query)
-
-    def _local_seeds(self, query: Query, rows: Weights) -> tuple[IntArray, FloatArray]:
-        """Return the points at which a query stands, and how much of it."""
-        own = query.weights[: len(query.ids)]
-        if not len(query.vectors):
-            return query.ids, own
-        shares = scale_rows(rows, inverse(degrees(rows))).tocoo()
-        unseen = query.weights[len(query.ids) :][shares.row] * shares.data
-        return np.concatenate([query.ids, shares.col]), np.concatenate([own, unseen])
-
-    def _score(
-        self, queries: Sequence[Query], traced: bool
-    ) -> Iterator[tuple[Solution, Trace | None]]:
-        for solution in self._spread(self._seeds(queries)):
-            yield solution, None
-
-    def _seeds(self, queries: Sequence[Query]) -> FloatArray:
-        seeds = np.zeros((self.engine_.n_points, len(queries)))
-        for column, (query, rows) in enumerate(zip(queries, self._attached(queries), strict=True)):
-            shares = scale_rows(rows, inverse(degrees(rows)))
-            seeds[:, column] = shares.T @ query.weights[len(query.ids) :]
-            seeds[query.ids, column] += query.weights[: len(query.ids)]
-        return seeds
+def _seeded(query: Query, rows: Weights) -> tuple[IntArray, FloatArray]:
+    own = query.weights[: len(query.ids)]
+    if not len(query.vectors):
+        return query.ids, own
+    shares = sparse.csr_array(scale_rows(rows, inverse(degrees(rows)))).tocoo()
+    unseen = query.weights[len(query.ids) :][shares.row] * shares.data
+    # A point may be seeded by several vectors.
+    points, places = np.unique(np.concatenate([query.ids, shares.col]), return_inverse=True)
+    amounts = np.concatenate([own, unseen]).astype(np.float64)
+    seeds: FloatArray = np.bincount(places, amounts, minlength=len(points)).astype(np.float64)
+    return points, seeds

@@ -7,20 +7,19 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
-from sklearn.exceptions import ConvergenceWarning
+from scipy.sparse.linalg import cg
 
 from rankfold.check import check_count
-from rankfold.rankers.asker import warn_asker
-from rankfold.rankers.flow import Flow
-from rankfold.rankers.graphs import GraphRecipe
-from rankfold.rankers.ordering import certain_scores
-from rankfold.rankers.parts import joined, one_sided
-from rankfold.rankers.pinned_flow import transduction_flow
+from rankfold.graph import GraphRecipe
+from rankfold.rankers.flow import Flow, transduction_flow
+from rankfold.rankers.ordering import joined, one_sided
 from rankfold.rankers.seeded import GraphRanker
 from rankfold.rankers.transition import degrees, inverse, random_walk, scale_rows
-from rankfold.solvers import ConjugateGradients
-from rankfold.solvers.contract import EPS, longest_row
+from rankfold.solvers.system import EPS, longest_row, without_noise
 from rankfold.types import NEGATIVE_WEIGHT, FloatArray, Query, Solution, Trace, Weights
+
+LIMIT_TOL, MOST_STEPS = 1e-12, 10_000
+"""Residual at which the harmonic limit is reached, and steps after which it is given up."""
 
 
 class GraphTransduction(GraphRanker):
@@ -62,6 +61,10 @@ class GraphTransduction(GraphRanker):
     """
 
     negative_weight = NEGATIVE_WEIGHT
+    when_unsolved = (
+        "The harmonic limit is out of reach where the graph is almost disconnected; give a number "
+        "of steps instead."
+    )
 
     def __init__(
         self,
@@ -88,8 +91,8 @@ class GraphTransduction(GraphRanker):
         (rows,) = self._attached([query])
         return transduction_flow(self.edges, self.n_steps, query, rows)
 
-    def _score(
-        self, queries: Sequence[Query], traced: bool
+    def _solve(
+        self, queries: Sequence[Query], tops: Sequence[int]
     ) -> Iterator[tuple[Solution, Trace | None]]:
         for solution in joined(queries, self._solutions(one_sided(queries))):
             yield solution, None
@@ -126,25 +129,17 @@ class GraphTransduction(GraphRanker):
             scores[points, columns] = seeds
         # All terms are positive, so rounding is relative: a few units per step and neighbour.
         terms = longest_row(self._walk) + 8
-        bound = n_steps * terms * EPS
+        bound, everybody = n_steps * terms * EPS, np.arange(len(scores))
         for column, query in enumerate(queries):
             largest = float(query.weights.max())
-            yield Solution(scores[:, column], 0.0, largest * bound, n_steps, True)
+            found = scores[:, column]
+            yield Solution(everybody, found, largest * bound, n_steps, n_touched=len(found))
 
     def _limits(
         self, queries: Sequence[Query], missed: FloatArray, gained: FloatArray
     ) -> Iterator[Solution]:
-        unfinished = 0
         for column, query in enumerate(queries):
-            solution = self._limit(query, missed[:, column], gained[:, column])
-            unfinished += not solution.converged
-            yield solution
-        if unfinished:
-            warn_asker(
-                f"{unfinished} of {len(queries)} queries did not reach the harmonic limit; the "
-                "graph is almost disconnected. Give a number of steps instead.",
-                ConvergenceWarning,
-            )
+            yield self._limit(query, missed[:, column], gained[:, column])
 
     def _limit(self, query: Query, missed: FloatArray, gained: FloatArray) -> Solution:
         """Solve ``f = M P f + gained``, M = diag(missed), for the points that the query reaches.
@@ -158,8 +153,9 @@ class GraphTransduction(GraphRanker):
         reached = np.isin(self._components, self._components[touched]) & (missed > 0)
         reached[query.ids] = False
         free = np.flatnonzero(reached & (self._degrees > 0))
+        everybody = np.arange(len(scores))
         if not len(free):
-            return Solution(scores, 0.0, 0.0, 0, True)
+            return Solution(everybody, scores, 0.0, n_touched=len(scores))
         given = scores.copy()
         given[free] = 0.0
         rows = scale_rows(self._walk[free], missed[free])
@@ -172,19 +168,39 @@ class GraphTransduction(GraphRanker):
         system = sparse.eye_array(len(free), format="csr") - (
             sparse.diags_array(roots) @ within @ sparse.diags_array(roots)
         )
-        solver = ConjugateGradients()
-        state = solver.prepare(system.tocsr())
-        found = solver.solve(state, given / roots)
-        scores[free] = np.maximum(roots * found.scores, 0.0)
-        walks = roots * solver.solve(state, 1 / roots).scores
+        found, steps = _gradients(system.tocsr(), given / roots)
+        scores[free] = np.maximum(roots * found, 0.0)
+        walks = roots * _gradients(system.tocsr(), 1 / roots)[0]
         least = float(np.min(walks - among @ walks))
         longest = float(walks.max()) / least if least > 0 else np.inf
         residual = float(np.abs(scores[free] - among @ scores[free] - given).max())
         slack = (longest_row(self._walk) + 8) * EPS * 2 * float(query.weights.max())
         bound = (residual + slack) * longest
-        if not np.isfinite(bound):
-            return Solution(scores, residual, bound, found.n_iter, converged=False)
-        return certain_scores(Solution(scores, residual, bound, found.n_iter, found.converged))
+        converged = bool(np.isfinite(bound) and residual <= max(LIMIT_TOL, slack))
+        if np.isfinite(bound):
+            scores, bound = without_noise(scores, bound)
+        return Solution(
+            everybody,
+            scores,
+            bound,
+            steps,
+            converged,
+            stopped="exact" if converged else "max_iter",
+            n_touched=len(scores),
+        )
+
+
+def _gradients(matrix: sparse.csr_array, b: FloatArray) -> tuple[FloatArray, int]:
+    """Solve by conjugate gradients, as far as rounding allows; return the steps taken as well."""
+    steps = 0
+
+    def count(_: FloatArray) -> None:
+        nonlocal steps
+        steps += 1
+
+    jacobi = sparse.diags_array(1 / matrix.diagonal())
+    x, _ = cg(matrix, b, rtol=0.0, atol=LIMIT_TOL, maxiter=MOST_STEPS, M=jacobi, callback=count)
+    return x, steps
 
 
 def _toarray(rows: Weights) -> FloatArray:

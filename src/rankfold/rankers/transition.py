@@ -26,11 +26,6 @@ def scale_rows(weights: Weights, factors: FloatArray) -> Weights:
     return weights * factors[:, None]
 
 
-def transpose(weights: Weights) -> Weights:
-    """Return ``W'``, by rows where it is sparse."""
-    return weights.T.tocsr() if sparse.issparse(weights) else weights.T
-
-
 def random_walk(weights: Weights, laziness: float = 0.0) -> Weights:
     """Return ``P = laziness I + (1 - laziness) D^-1 W``; rows sum to one.
 

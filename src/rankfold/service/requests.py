@@ -20,7 +20,7 @@ from rankfold.methods import Method
 MOST_QUERIES, MOST_EXAMPLES, MOST_POINTS = 64, 1000, 1000
 MOST_RESULTS, MOST_SKIPPED = 2000, 10_000
 MOST_NEIGHBORS, MOST_ALTERNATIONS, MOST_STEPS = 200, 20, 1000
-MOST_MAPPED = 100_000
+MOST_MAPPED, MOST_BUDGET = 100_000, 1_000_000
 LONGEST_CONDITION, LONGEST_NAME, MOST_COLUMNS = 2000, 1000, 500
 MOST_FEATURES = 100_000
 
@@ -46,6 +46,7 @@ Payload = Annotated[
 ]
 Columns = Annotated[list[Text], Field(fail_fast=True, max_length=MOST_COLUMNS)]
 Some = Annotated[list[Id], Field(fail_fast=True, min_length=1, max_length=MOST_POINTS)]
+Budget = Literal["auto", "proven"] | Annotated[StrictInt, Field(ge=1, le=MOST_BUDGET)]
 Share = Annotated[Number, Field(gt=0, lt=1)]
 
 
@@ -78,6 +79,12 @@ class Parameters(Body):
     tol: Annotated[Number, Field(ge=1e-12, le=1)] | None = Field(
         default=None, description="Where solving may end: RAN, PageRank and manifold ranking."
     )
+    budget: Budget | None = Field(
+        default=None,
+        description="How many points of an index of more than 5,000 may get a score: 2,500, or 25 "
+        "for each result (auto, the default), so many (a number), or as many as it takes until the "
+        "best are proven (proven): RAN, PageRank and manifold ranking.",
+    )
     gamma: Literal["own", "shared"] | None = Field(default=None, description="RAN.")
     candidates: Literal["all", "local"] | None = Field(default=None, description="RAN.")
     adapt: Literal["query", "collective"] | None = Field(
@@ -98,6 +105,11 @@ class Parameters(Body):
     laziness: Annotated[Number, Field(ge=0, lt=1)] | None = Field(
         default=None, description="LCDP and tensor-product diffusion."
     )
+
+    def arguments(self) -> dict[str, Any]:
+        """Return those that were given, as `Index.query` takes them."""
+        given = self.model_dump(exclude_none=True)
+        return {**given, "budget": None} if self.budget == "proven" else given
 
 
 class Query(Body):
@@ -154,7 +166,7 @@ class Query(Body):
             "diversity": self.diversity,
             "method": self.method,
             "include_query": self.include_query,
-            **self.parameters.model_dump(exclude_none=True),
+            **self.parameters.arguments(),
         }
 
 

@@ -18,6 +18,7 @@ from rankfold.service.requests import (
     Id,
     Value,
 )
+from rankfold.types import SolverName, Stopped
 
 
 class Result(BaseModel):
@@ -36,10 +37,24 @@ class Answer(BaseModel):
     certified: bool = Field(
         description="Whether it is proven that no other point scores higher than these."
     )
-    converged: bool = Field(description="Whether the solver reached its tolerance.")
+    converged: bool = Field(
+        description="Whether the solver got as far as it was asked to: to its tolerance, to a "
+        "proof, or to the end of its budget."
+    )
     bound: float = Field(description="No score is further than this from the exact one.")
+    solver: SolverName = Field(
+        description="What found the scores: one factorisation (direct) or conjugate gradients "
+        "(cg) for the whole graph, the part of it around the query (region), the steps of a "
+        "diffusion (steps), or plain distance (distance)."
+    )
+    stopped: Stopped = Field(
+        description="Why it ended: nothing was left but rounding (exact), the best points were "
+        "proven (proven), no score could be off by more than `tol` (tolerance), the budget was "
+        "used up (budget), or it gave up (max_iter)."
+    )
+    touched: int = Field(description="How many points were looked at.")
     alternations: int | None = Field(
-        description="Of graph and scores; null where a single one was solved locally."
+        description="Of graph and scores, where RAN may make more than one; else null."
     )
     collapsed: bool = Field(
         description="Whether the query was cutting itself off, so that RAN returned the last "

@@ -1,30 +1,31 @@
 """How the linear system of a graph is solved."""
 
-from rankfold.solvers.arrays import Found, Start
-from rankfold.solvers.cg import ConjugateGradients
-from rankfold.solvers.contract import Solver
+from rankfold.solvers.cg import GradientSolver
+from rankfold.solvers.choice import (
+    DIRECT_LIMIT,
+    LEAST_BUDGET,
+    SOLVERS,
+    Budget,
+    Solver,
+    Solvers,
+)
 from rankfold.solvers.direct import DirectSolver
-from rankfold.solvers.local import LocalSystem, Reached
-from rankfold.solvers.local_solver import LocalSolver
-
-SOLVERS: dict[str, type[Solver]] = {
-    "direct": DirectSolver,
-    "cg": ConjugateGradients,
-    "local": LocalSolver,
-}
-
-DIRECT_LIMIT = 5_000
-"""Up to this many points ``solver="auto"`` factorises the graph once for all queries."""
+from rankfold.solvers.region import FetchingSolver, Part, RegionSolver
+from rankfold.solvers.system import Boundary, Effort, System
 
 __all__ = [
     "DIRECT_LIMIT",
+    "LEAST_BUDGET",
     "SOLVERS",
-    "ConjugateGradients",
+    "Boundary",
+    "Budget",
     "DirectSolver",
-    "Found",
-    "LocalSolver",
-    "LocalSystem",
-    "Reached",
+    "Effort",
+    "FetchingSolver",
+    "GradientSolver",
+    "Part",
+    "RegionSolver",
     "Solver",
-    "Start",
+    "Solvers",
+    "System",
 ]

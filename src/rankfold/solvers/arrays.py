@@ -1,4 +1,4 @@
-"""The arrays that local solves work on."""
+"""The arrays that the compiled part of the region solver works on."""
 
 from __future__ import annotations
 
@@ -8,51 +8,57 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-CERTIFIED, WITHIN_TOL, PAUSED = 0, 1, 2
+from rankfold.solvers.system import Boundary
+
+PROVEN, WITHIN_TOL, OUT_OF_BUDGET, NEEDS_ROWS, PAUSED = range(5)
 """Why a solve returned."""
 
-AHEAD = 12
-"""Places in the queue whose memory is asked for in advance."""
+PREFETCH_DISTANCE = 12
+"""How many places ahead in the queue memory is prefetched."""
+
+UNLIMITED = 2**62
+"""The budget of a query that may touch as many points as it takes."""
 
 Floats = NDArray[np.float64]
 
 
-class System(NamedTuple):
-    """The system: B by rows of the spreading point, margins and the scale of the scores.
+class Arrays(NamedTuple):
+    """A system: rows of ``beta W``, margins, and the scale of the scores.
 
-    In a ``plain`` one margins and scales are all one, and are not read. Elsewhere rows of the
-    receiving point are those of B with a relative error, three of which are within ``roundoff``.
+    Rows are known of the first ``n_rows`` points; all others border on those, and their value
+    stays zero. In a ``plain`` system margins and scales are all one, and are not read.
+    ``largest_diagonal`` is the largest ``c_i / m_i``.
     """
 
     indptr: NDArray[Any]
     indices: NDArray[Any]
-    spread: NDArray[Any]
+    weights: NDArray[Any]
     margin: Floats
     scale: Floats
+    n_rows: int
     largest_scale: float
     largest_diagonal: float
     longest_row: int
     plain: bool
-    roundoff: float
 
 
 class Rule(NamedTuple):
-    """How a solve goes on.
+    """How a solve proceeds.
 
     Parameters
     ----------
     relaxation : float
-        What push gives, in residuals.
+        What push adds to a value, in residuals divided by the diagonal.
     patience : float
         How often push may pass every edge of the region between two judgements of the top before
         conjugate gradients on the region take over; 0 for gradients alone, inf for push alone.
     whole_share : float
-        Share of the points beyond which gradients leave the region for the whole graph as it
-        lies; inf for never.
+        Share of the points beyond which gradients run on the whole graph instead of a copy of
+        the region; inf for never.
     terms : (float, float, float)
         Weights of the known terms of an error, see `term_weights`.
     pause : float
-        Edges after which control returns, so that a long solve can be stopped; ten times as many
+        Edges after which control returns to Python, so that Ctrl-C is noticed; ten times as many
         on the whole graph.
     """
 
@@ -67,9 +73,9 @@ class Workspace(NamedTuple):
     """Arrays that a query uses and leaves clean.
 
     The first five have an entry per point. The others are filled from their beginning, up
-    to the number of points or edges that were touched; memory beyond is never used. ``touched``
-    and ``valued``, those of them that were given a value, have room for one more, as has
-    ``likely``, those that may be among the best; ``queue`` has room for `AHEAD` more.
+    to the number of points or edges that were touched; memory beyond is never used. ``touched``,
+    ``valued`` (those with a value) and ``likely`` (those that may be among the best) have room for
+    one more point, ``queue`` for `PREFETCH_DISTANCE` more.
     """
 
     residual: Floats
@@ -88,111 +94,110 @@ class Workspace(NamedTuple):
     weights: NDArray[Any]
     compact: Floats
 
-
-class Start(NamedTuple):
-    """A query in the terms of a system.
-
-    Parameters
-    ----------
-    points, given : arrays
-        Entries of the right-hand side, each divided by its margin; all others are zero.
-    size : float
-        No exact value is larger, whatever its sign.
-    clamped, seeds : arrays
-        Points whose rows are eliminated, and their values, which they spread by their rows.
-    left_out : array of int
-        Points that are not part of the answer.
-    pulled, pull : arrays
-        What the query adds to diagonals, each divided by its margin.
-    """
-
-    points: NDArray[Any] = np.empty(0, dtype=np.int64)
-    given: Floats = np.empty(0)
-    size: float = 1.0
-    clamped: NDArray[Any] = np.empty(0, dtype=np.int64)
-    seeds: Floats = np.empty(0)
-    left_out: NDArray[Any] = np.empty(0, dtype=np.int64)
-    pulled: NDArray[Any] = np.empty(0, dtype=np.int64)
-    pull: Floats = np.empty(0)
-
-    def prepared(self) -> Start:
-        """Return it with arrays as compiled code takes them."""
-        return Start(
-            np.ascontiguousarray(self.points, dtype=np.int64),
-            np.ascontiguousarray(self.given, dtype=np.float64),
-            float(self.size),
-            np.ascontiguousarray(self.clamped, dtype=np.int64),
-            np.ascontiguousarray(self.seeds, dtype=np.float64),
-            np.ascontiguousarray(self.left_out, dtype=np.int64),
-            np.ascontiguousarray(self.pulled, dtype=np.int64),
-            np.ascontiguousarray(self.pull, dtype=np.float64),
+    @classmethod
+    def of(cls, arrays: Arrays, inverse: Floats) -> Workspace:
+        """Make one for a system, with the inverse of its diagonal."""
+        n_points, n_edges = len(inverse), len(arrays.indices)
+        return cls(
+            np.zeros(n_points),
+            np.zeros(n_points),
+            inverse.copy(),
+            np.zeros(n_points, dtype=np.uint8),
+            np.empty(n_points, dtype=np.int32),
+            np.empty(n_points + 1, dtype=np.int32),
+            np.empty(n_points + 1, dtype=np.int32),
+            np.zeros(1, dtype=np.int64),
+            np.empty(n_points + 1, dtype=np.int32),
+            np.zeros(1, dtype=np.int64),
+            np.zeros(n_points + PREFETCH_DISTANCE, dtype=np.int32),
+            np.empty(n_points, dtype=np.int64),
+            np.empty(n_edges, dtype=np.int32),
+            np.empty(n_edges, dtype=arrays.weights.dtype),
+            np.empty((7, n_points)),
         )
 
 
 class Batch(NamedTuple):
-    """Several queries: the arrays of `Start` one after the other, and where each ends."""
+    """Several boundaries: their arrays one after the other, and where each ends."""
 
-    points: NDArray[np.int64]
-    given: Floats
+    points: NDArray[Any]
+    rhs: NDArray[Any]
+    clamped: NDArray[Any]
+    values: NDArray[Any]
+    left_out: NDArray[Any]
+    pulled: NDArray[Any]
+    pull: NDArray[Any]
     sizes: Floats
-    clamped: NDArray[np.int64]
-    seeds: Floats
-    left_out: NDArray[np.int64]
-    pulled: NDArray[np.int64]
-    pull: Floats
     ends: NDArray[np.int64]
     tops: NDArray[np.int64]
+    budgets: NDArray[np.int64]
 
     @classmethod
-    def of(cls, starts: Sequence[Start], tops: Sequence[int]) -> Batch:
-        """Join queries, each with the number of points to find."""
+    def of(
+        cls, boundaries: Sequence[Boundary], tops: Sequence[int], budgets: Sequence[int]
+    ) -> Batch:
+        """Join boundaries, each with the number of points to find and its budget."""
         points = clamped = left_out = pulled = 0
         ends = [(0, 0, 0, 0)]
-        for one in starts:
+        for one in boundaries:
             points += len(one.points)
             clamped += len(one.clamped)
             left_out += len(one.left_out)
             pulled += len(one.pulled)
             ends.append((points, clamped, left_out, pulled))
-        ready = (starts[0] if len(starts) == 1 else _joined(starts)).prepared()
+        ready = prepared(boundaries[0] if len(boundaries) == 1 else _joined(boundaries))
         return cls(
             ready.points,
-            ready.given,
-            np.array([one.size for one in starts], dtype=np.float64),
+            ready.rhs,
             ready.clamped,
-            ready.seeds,
+            ready.values,
             ready.left_out,
             ready.pulled,
             ready.pull,
+            np.array([one.size for one in boundaries], dtype=np.float64),
             np.array(ends, dtype=np.int64),
             np.array(tops, dtype=np.int64),
+            np.array(budgets, dtype=np.int64),
         )
 
 
-def _joined(starts: Sequence[Start]) -> Start:
-    """Put the arrays of queries one after the other."""
-    if not starts:
-        return Start()
-    points, given, _, *others = zip(*starts, strict=True)
-    clamped, seeds, left_out, pulled, pull = (np.concatenate(arrays) for arrays in others)
-    return Start(
-        np.concatenate(points), np.concatenate(given), 1.0, clamped, seeds, left_out, pulled, pull
+def prepared(boundary: Boundary) -> Boundary:
+    """Return a boundary with arrays as compiled code takes them."""
+    whole, real = np.int64, np.float64
+    return Boundary(
+        np.ascontiguousarray(boundary.points, dtype=whole),
+        np.ascontiguousarray(boundary.rhs, dtype=real),
+        np.ascontiguousarray(boundary.clamped, dtype=whole),
+        np.ascontiguousarray(boundary.values, dtype=real),
+        np.ascontiguousarray(boundary.left_out, dtype=whole),
+        np.ascontiguousarray(boundary.pulled, dtype=whole),
+        np.ascontiguousarray(boundary.pull, dtype=real),
+        float(boundary.size),
+        float(boundary.lowest),
     )
+
+
+def _joined(boundaries: Sequence[Boundary]) -> Boundary:
+    """Put the arrays of boundaries one after the other."""
+    if not boundaries:
+        return Boundary()
+    *parts, _, _ = zip(*boundaries, strict=True)
+    points, rhs, clamped, values, left_out, pulled, pull = (np.concatenate(some) for some in parts)
+    return Boundary(points, rhs, clamped, values, left_out, pulled, pull)
 
 
 class Found(NamedTuple):
     """Answers to several queries, a row for each; rows that are too short end at their count.
 
-    ``counts`` has the length of an answer, the steps that were taken and the points that were
-    touched; ``bounds`` how far exact values can lie above and below. ``own`` has the scores of
-    the points that were left out, one query after the other.
+    ``counts`` has the length of an answer, the steps that were taken, the points that were
+    touched and why it ended; ``bounds`` how far exact values can lie above and below. ``own`` has
+    the scores of the points that were left out, one query after the other.
     """
 
     points: NDArray[np.int64]
     scores: Floats
     counts: NDArray[np.int64]
     bounds: Floats
-    certified: NDArray[np.bool_]
     own: Floats
 
     @classmethod
@@ -201,24 +206,23 @@ class Found(NamedTuple):
         return cls(
             np.empty((n_queries, top), dtype=np.int64),
             np.empty((n_queries, top)),
-            np.empty((n_queries, 3), dtype=np.int64),
+            np.empty((n_queries, 4), dtype=np.int64),
             np.empty((n_queries, 2)),
-            np.empty(n_queries, dtype=np.bool_),
             np.empty(n_left_out),
         )
 
 
-class Stand(NamedTuple):
-    """Where a solve stands: it can be resumed from here.
+class Progress(NamedTuple):
+    """How far a solve has come: it can be resumed from here.
 
-    ``n_rows`` touched points have their rows copied, unless the ``whole`` graph is in use.
+    ``n_copied`` touched points have their rows copied, unless the ``whole`` graph is in use.
     ``drift`` bounds by how much the residuals differ from what they would be without rounding.
-    ``last`` is the score at the end of the top, as far as it is known; once the top is certified,
+    ``last`` is the score at the end of the top, as far as it is known; once the top is proven,
     a score between it and all others.
     """
 
     n_touched: int
-    n_rows: int
+    n_copied: int
     whole: bool
     level: float
     drift: float
@@ -230,4 +234,4 @@ class Stand(NamedTuple):
     state: int
 
 
-NOT_BEGUN = Stand(0, 0, False, 0.0, 0.0, 0.0, 0.0, 0.0, 0, 0, PAUSED)
+NOT_BEGUN = Progress(0, 0, False, 0.0, 0.0, 0.0, 0.0, 0.0, 0, 0, PAUSED)

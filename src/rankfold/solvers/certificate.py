@@ -1,19 +1,71 @@
-"""What residuals prove: bounds of every value, and which points are the best. Compiled."""
+"""What residuals prove: bounds of every value, and which points are the best. Compiled.
+
+The error ``e = A^-1 r`` obeys ``c_i e_i = r_i + sum_j a_ij e_j``. Substituted into itself, it is a
+known number plus a mean of the errors of points further away, whose weights, not negative, sum to
+less than one. Each time the rows of one more ring around the point are read, and this unknown
+share becomes smaller by about ``1 - m / c``. Clamped points have no error. Of a point whose row is
+not known, only the bound is: its inverse is zero.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 from numba import njit
 
-from rankfold.solvers.errors import error_thrice, error_twice
-from rankfold.solvers.push import CLAMPED, NOT_IN_ANSWER, at
-from rankfold.solvers.selecting import put_largest_first
+from rankfold.solvers.push import CLAMPED, NOT_IN_ANSWER, ONE, at, prefetch_row
+
+LONG_ROW = 64
+"""Entries of a row above which it is not read on the way to another point."""
 
 HOPELESS = 0.5
 """Gap behind the top, in bounds, below which a proof is not even tried."""
 
 MOST_DOUBTFUL = 24
 """Points around the end of the top above which a proof is not even tried."""
+
+FIRST_GAP, GAP_RATIO = 1, 3
+"""Gaps of Shell's sort: 1, 4, 13, 40, ..."""
+
+
+@njit(nogil=True, cache=True)
+def error_twice(system, work, point):  # type: ignore[no-untyped-def]
+    """Return the known error from the residuals of a point and its neighbours, and the share."""
+    indices, weights, plain, margin = system.indices, system.weights, system.plain, system.margin
+    residual, inverse, marks = work.residual, work.inverse, work.marks
+    known, unknown = 0.0, 0.0
+    for edge in range(at(system.indptr[point]), at(system.indptr[point + ONE])):
+        other = at(indices[edge])
+        if not marks[other] & CLAMPED:
+            inv = inverse[other]
+            known += weights[edge] * residual[other] * inv
+            unknown += weights[edge] * (1.0 - (inv if plain else inv * margin[other]))
+    inv = inverse[point]
+    return inv * (residual[point] + known), inv * unknown
+
+
+@njit(nogil=True, cache=True)
+def error_thrice(system, work, point):  # type: ignore[no-untyped-def]
+    """Return the same, from one more ring of residuals."""
+    indptr, indices, weights = system.indptr, system.indices, system.weights
+    plain, margin = system.plain, system.margin
+    residual, inverse, marks = work.residual, work.inverse, work.marks
+    known, unknown = 0.0, 0.0
+    for edge in range(at(indptr[point]), at(indptr[point + ONE])):
+        prefetch_row(system, at(indices[edge]))
+    for edge in range(at(indptr[point]), at(indptr[point + ONE])):
+        other = at(indices[edge])
+        if marks[other] & CLAMPED:
+            continue
+        inv = inverse[other]
+        if inv == 0.0 or indptr[other + ONE] - indptr[other] > LONG_ROW:
+            of_known = residual[other] * inv
+            of_unknown = 1.0 - (inv if plain else inv * margin[other])
+        else:
+            of_known, of_unknown = error_twice(system, work, other)
+        known += weights[edge] * of_known
+        unknown += weights[edge] * of_unknown
+    inv = inverse[point]
+    return inv * (residual[point] + known), inv * unknown
 
 
 @njit(nogil=True, cache=True)
@@ -45,15 +97,17 @@ def best_values(system, work, top, least):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def bounds(work, n, drift):  # type: ignore[no-untyped-def]
+def bounds(system, work, n, drift):  # type: ignore[no-untyped-def]
     """Return how far exact values can lie above and below."""
     residual, marks, touched = work.residual, work.marks, work.touched
+    plain, margin = system.plain, system.margin
     above = below = 0.0
     for a in range(n):
         point = at(touched[a])
         if not marks[point] & CLAMPED:
-            above = max(above, residual[point])
-            below = max(below, -residual[point])
+            now = residual[point] if plain else residual[point] / margin[point]
+            above = max(above, now)
+            below = max(below, -now)
     return above + drift, below + drift
 
 
@@ -69,13 +123,11 @@ def plain_side(scale, value, cut, above, below):  # type: ignore[no-untyped-def]
 def side(system, work, point, cut, above, below, drift):  # type: ignore[no-untyped-def]
     """Return 1 for a point that is proven to score above the cut, -1 below it, 0 for neither.
 
-    With ``A 1 >= 1`` and ``A^-1 >= 0``, the error ``e = A^-1 r`` lies between the smallest
-    and the largest residual (and zero), which may be off by ``drift``. What is known of it from
-    the residuals around a point makes this narrower, see `errors`; as few of them are read as
-    the proof needs. Where margins differ, the entries of a row are known up to a rounding.
+    With ``A 1 >= m`` and ``A^-1 >= 0``, the error ``e = A^-1 r`` lies between the smallest
+    and the largest ``r / m`` (and zero), which may be off by ``drift``. What is known of it from
+    the residuals around a point makes this narrower; as few of them are read as the proof needs.
     """
     scale, value = scale_of(system, point), work.value[point]
-    drift += system.roundoff * max(above, below)
     for deep in (False, True):
         if deep:
             known, share = error_thrice(system, work, point)
@@ -99,7 +151,7 @@ def is_certain(system, work, top, cut, above, below, drift):  # type: ignore[no-
     for a in range(work.n_likely[0]):
         point = at(likely[a])
         proven = plain_side(scale_of(system, point), value[point], cut, above, below)
-        if proven == 0:  # a call that takes all arrays is dear
+        if proven == 0:  # a call that takes all arrays is expensive
             proven = side(system, work, point, cut, above, below, drift)
         if proven == 0:
             return False
@@ -164,3 +216,51 @@ def judge(system, work, top, last, above, below, drift):  # type: ignore[no-unty
     # Points that are not among the likely ones have no value, or a score below the least.
     certain = cut > least + unseen and is_certain(system, work, top, cut, above, below, drift)
     return cut if certain else last, certain, True
+
+
+@njit(nogil=True, cache=True)
+def put_largest_first(values, n, k):  # type: ignore[no-untyped-def]
+    """Exchange the first ``n`` values until the ``k`` largest are in front, the k-th last.
+
+    Hoare's selection; the middle of three is the pivot.
+    """
+    low, high, wanted = 0, n - 1, k - 1
+    while low < high:
+        middle = (low + high) // 2
+        a, b, c = values[low], values[middle], values[high]
+        pivot = max(min(a, b), min(max(a, b), c))
+        left, right = low, high
+        while left <= right:
+            while values[left] > pivot:
+                left += 1
+            while values[right] < pivot:
+                right -= 1
+            if left <= right:
+                values[left], values[right] = values[right], values[left]
+                left += 1
+                right -= 1
+        if wanted <= right:
+            high = right
+        elif wanted >= left:
+            low = left
+        else:
+            return
+
+
+@njit(nogil=True, cache=True)
+def sort_by_score(points, scores, n):  # type: ignore[no-untyped-def]
+    """Sort the first ``n`` points by descending score, ties by index: Shell's sort."""
+    gap = FIRST_GAP
+    while gap < n:
+        gap = GAP_RATIO * gap + 1
+    while gap > 1:
+        gap = (gap - 1) // GAP_RATIO
+        for start in range(gap, n):
+            point, score, place = points[start], scores[start], start
+            while place >= gap and (
+                scores[place - gap] < score
+                or (scores[place - gap] == score and points[place - gap] > point)
+            ):
+                points[place], scores[place] = points[place - gap], scores[place - gap]
+                place -= gap
+            points[place], scores[place] = point, score

@@ -1,14 +1,52 @@
-"""A local solve: residuals fall level by level until the answer is certain. Compiled."""
+"""One query of the region solver: grow by push, solve inside, judge what is proven. Compiled."""
 
 from __future__ import annotations
 
 import numpy as np
 from numba import njit
 
-from rankfold.solvers.arrays import CERTIFIED, PAUSED, WITHIN_TOL, Stand
-from rankfold.solvers.certificate import bounds, judge
-from rankfold.solvers.gradients import advance, copy_rows, set_out, settle
-from rankfold.solvers.push import TOUCHED, gather, measure, push
+from rankfold.solvers.arrays import (
+    NEEDS_ROWS,
+    OUT_OF_BUDGET,
+    PAUSED,
+    PREFETCH_DISTANCE,
+    PROVEN,
+    UNLIMITED,
+    WITHIN_TOL,
+    Progress,
+)
+from rankfold.solvers.certificate import (
+    bounds,
+    error_thrice,
+    error_twice,
+    judge,
+    plain_side,
+    put_largest_first,
+    scale_of,
+    side,
+    sort_by_score,
+)
+from rankfold.solvers.push import (
+    CLAMPED,
+    INSIDE,
+    NOT_IN_ANSWER,
+    ONE,
+    TOUCHED,
+    VALUED,
+    at,
+    begin,
+    clear,
+    count_new,
+    gather,
+    measure,
+    prefetch,
+    prefetch_row,
+    push,
+)
+from rankfold.solvers.system import Boundary
+
+FIRST_LEVEL = 0.1
+"""Share of the largest value below which residuals are brought first."""
 
 FAR_RATIO, NEAR_RATIO = 0.25, 0.5
 """What residuals fall to before the top is judged again; sooner where a proof is near."""
@@ -22,19 +60,34 @@ FEW_EDGES = 5_000
 POLISH_DEPTH, MOST_STEPS = 0.03, 200
 """How far below the level gradients bring the residual, and in how many steps at most."""
 
+BORDER_DEPTH = 0.03
+"""How far below the residuals of missing rows those of known rows are brought."""
+
+FINAL_DEPTH = 0.03
+"""How far gradients reduce the residual of a region that has used up its budget."""
+
+LIKELY, DOUBTFUL = 0.2, 0.05
+"""Distances from the end of an uncertain top, in levels, within which guesses are made better."""
+
+FEW = 8
+"""Most points on either side for which the most expensive guess is made."""
+
+NOT_INSIDE = np.uint8(255 - INSIDE)
+
 UNIT = float(np.finfo(np.float64).eps)
 
 
 @njit(nogil=True, cache=True)
-def solve(system, work, stand, query, top, tol, rule):  # type: ignore[no-untyped-def]
-    """Lower the level until the top is certain or the bound is within tol.
+def solve(system, work, progress, query, top, tol, budget, rule):  # type: ignore[no-untyped-def]
+    """Lower the level until the top is proven, the bound is within tol, or the budget is used up.
 
     A sweep pushes every point whose residual is above the level, which then is halved. Where
     sweeps pass the region's edges too often before residuals have fallen far enough to judge the
     top again, gradients do the bulk and push goes on at the border. A region that has become
-    a good part of the graph gives way to gradients on all of it.
+    a good part of the graph gives way to gradients on all of it. A region of as many points as
+    the budget allows is solved once by gradients, with zero around it.
     """
-    n, n_rows, whole, level, drift, last, above, below, n_steps, n_edges, _ = stand
+    n, n_copied, whole, level, drift, last, above, below, n_steps, n_edges, _ = progress
     n_points = len(system.margin)
     mean_row = len(system.indices) / max(1, n_points)
     # Rounding of a push: of its sums, and of a value that enters its whole row.
@@ -47,48 +100,65 @@ def solve(system, work, stand, query, top, tol, rule):  # type: ignore[no-untype
     pause, passed, due = n_edges + rule.pause, 0, np.inf
     while n_edges < pause:
         if whole:
-            stand = Stand(
-                n, n_rows, whole, level, drift, last, above, below, n_steps, n_edges, PAUSED
+            progress = Progress(
+                n, n_copied, whole, level, drift, last, above, below, n_steps, n_edges, PAUSED
             )
-            return solve_whole(system, work, stand, query, top, tol, fresh, 10 * rule.pause)
-        n_queued, above, below = gather(work, n, level)
+            return solve_whole(system, work, progress, query, top, tol, fresh, 10 * rule.pause)
+        n_queued, above, below, beyond = gather(system, work, n, level)
         above, below = above + drift, below + drift
-        bound, ended = max(above, below), level <= tol and n_queued == 0
-        precise = drift <= 0.1 * level
+        bound, precise = max(above, below), drift <= 0.1 * level
+        ended = n_queued == 0 and (level <= tol or level <= BORDER_DEPTH * beyond)
         if precise and (bound <= due or ended):
             last, certain, near = judge(system, work, top, last, above, below, drift)
             if certain or ended:
-                state = CERTIFIED if certain else WITHIN_TOL
-                return Stand(
-                    n, n_rows, whole, level, drift, last, above, below, n_steps, n_edges, state
+                state = PROVEN
+                if not certain:
+                    state = WITHIN_TOL if bound <= 1.2 * tol else NEEDS_ROWS
+                return Progress(
+                    n, n_copied, whole, level, drift, last, above, below, n_steps, n_edges, state
                 )
             due, passed = bound * (NEAR_RATIO if near else FAR_RATIO), 0
-        if precise and passed < rule.patience * (FEW_EDGES + mean_row * n):
+        impatient = passed >= rule.patience * (FEW_EDGES + mean_row * n)
+        if budget < UNLIMITED and (
+            work.n_valued[0] + count_new(work, n_queued) > budget or (impatient and n > budget)
+        ):
+            n, steps, edges = solve_inside(system, work, n, budget)
+            measure(system, work, n, query)
+            above, below = bounds(system, work, n, fresh)
+            last, certain, _ = judge(system, work, top, 0.0, above, below, fresh)
+            state = PROVEN if certain else OUT_OF_BUDGET
+            n_steps, n_edges = n_steps + steps, n_edges + edges
+            return Progress(
+                n, n_copied, whole, level, fresh, last, above, below, n_steps, n_edges, state
+            )
+        if precise and not impatient:
             n, edges, largest = push(system, work, n, n_queued, rule.relaxation)
             n_steps += n_queued
             n_edges += edges
             passed += edges
             drift += n_queued * (2 * UNIT * largest + per_value)
-            if bound <= LAG * level:
+            if bound <= LAG * level or n_queued == 0:
                 level = max(tol, level / 2)
             continue
-        if precise and n >= rule.whole_share * n_points:
+        if precise and n >= rule.whole_share * n_points and budget == UNLIMITED:
             n, whole = touch_all(work, n_points), True
         elif precise:
             level, n_region = max(tol, min(level, due)), n
-            n = copy_rows(system, work, n, n_rows)
-            n_rows = n_region
+            n = copy_rows(system, work, n, n_copied)
+            n_copied = n_region
             square = set_out(system, work, n_region, n)
             ends, columns, weights = work.ends, work.columns, work.weights
             target = level * POLISH_DEPTH
-            steps, _ = advance(ends, columns, weights, work, n_region, square, target, MOST_STEPS)
+            steps = advance(
+                ends, columns, weights, system, work, n_region, square, target, MOST_STEPS
+            )[0]
             settle(work, n_region)
             n_steps += steps
             n_edges += steps * ends[n_region - 1] if n_region else 0
             passed = 0
         measure(system, work, n, query)
         drift = fresh
-    return Stand(n, n_rows, whole, level, drift, last, above, below, n_steps, n_edges, PAUSED)
+    return Progress(n, n_copied, whole, level, drift, last, above, below, n_steps, n_edges, PAUSED)
 
 
 @njit(nogil=True, cache=True)
@@ -101,33 +171,437 @@ def touch_all(work, n_points):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def solve_whole(system, work, stand, query, top, tol, fresh, most_edges):  # type: ignore[no-untyped-def]
+def solve_whole(system, work, progress, query, top, tol, fresh, most_edges):  # type: ignore[no-untyped-def]
     """Go on with gradients on the whole graph, whose residuals have just been measured.
 
     The course of the gradients is not broken at a level: the top is judged by the residuals that
     they carry along, and measured only for an answer.
     """
-    n, n_rows, _, level, _, last, above, below, n_steps, n_edges, _ = stand
-    ends, columns, weights = system.indptr[1:], system.indices, system.spread
+    n, n_copied, _, level, _, last, above, below, n_steps, n_edges, _ = progress
+    ends, columns, weights = system.indptr[1:], system.indices, system.weights
     pause = n_edges + most_edges
     square = set_out(system, work, n, n)
     while n_edges < pause:
-        steps, square = advance(ends, columns, weights, work, n, square, level, MOST_STEPS)
+        steps, square = advance(ends, columns, weights, system, work, n, square, level, MOST_STEPS)
         settle(work, n)
         n_steps += steps
         n_edges += (steps + 1) * len(columns)
-        above, below = bounds(work, n, fresh)
+        above, below = bounds(system, work, n, fresh)
         last, certain, near = judge(system, work, top, last, above, below, fresh)
         if certain or level <= tol or steps == MOST_STEPS:
             measure(system, work, n, query)
-            above, below = bounds(work, n, fresh)
+            above, below = bounds(system, work, n, fresh)
             last, certain, near = judge(system, work, top, last, above, below, fresh)
             if certain or max(above, below) <= 2 * tol:
-                state = CERTIFIED if certain else WITHIN_TOL
-                return Stand(
-                    n, n_rows, True, level, fresh, last, above, below, n_steps, n_edges, state
+                state = PROVEN if certain else WITHIN_TOL
+                return Progress(
+                    n, n_copied, True, level, fresh, last, above, below, n_steps, n_edges, state
                 )
             square = set_out(system, work, n, n)
         level = max(tol, level * (NEAR_RATIO if near else FAR_RATIO))
     measure(system, work, n, query)
-    return Stand(n, n_rows, True, level, fresh, last, above, below, n_steps, n_edges, PAUSED)
+    return Progress(n, n_copied, True, level, fresh, last, above, below, n_steps, n_edges, PAUSED)
+
+
+@njit(nogil=True, cache=True)
+def copy_rows(system, work, n, n_copied):  # type: ignore[no-untyped-def]
+    """Copy the rows of touched points, in the order of touching; their neighbours are touched."""
+    indptr, indices, weights = system.indptr, system.indices, system.weights
+    place, touched, marks = work.place, work.touched, work.marks
+    ends, columns, copied = work.ends, work.columns, work.weights
+    end = ends[n_copied - 1] if n_copied else 0
+    for a in range(n_copied, n):
+        place[at(touched[a])] = a
+    for a in range(n_copied, n):
+        point = at(touched[a])
+        for edge in range(at(indptr[point]), at(indptr[point + ONE])):
+            other = at(indices[edge])
+            if not marks[other] & TOUCHED:
+                marks[other] |= TOUCHED
+                place[other] = n
+                touched[n] = other
+                n += 1
+            columns[end] = place[other]
+            copied[end] = weights[edge]
+            end += 1
+        ends[a] = end
+    return n
+
+
+@njit(nogil=True, cache=True, fastmath={"reassoc", "contract"})
+def multiply(ends, columns, weights, work, n):  # type: ignore[no-untyped-def]
+    """Multiply the direction by the matrix; return the curvature along it.
+
+    Sums may be taken in any order here, since residuals are measured afresh afterwards.
+    """
+    u, q, diagonal, free = work.compact[1], work.compact[2], work.compact[3], work.compact[4]
+    curvature = 0.0
+    first = at(0)
+    for a in range(n):
+        total = diagonal[a] * u[a]
+        end = at(ends[a])
+        for edge in range(first, end):
+            total -= weights[edge] * u[at(columns[edge])]
+        first = end
+        q[a] = total * free[a]
+        curvature += u[a] * q[a]
+    return curvature
+
+
+@njit(nogil=True, cache=True)
+def set_out(system, work, n, n_touched):  # type: ignore[no-untyped-def]
+    """Lay the first ``n`` touched points side by side; return the square of the residual.
+
+    Conjugate gradients with the diagonal as preconditioner. Points beyond, which only border on
+    the first n, keep their values; so do clamped ones and those whose row is not known.
+    """
+    residual, value, inverse, marks = work.residual, work.value, work.inverse, work.marks
+    touched, n_rows = work.touched, system.n_rows
+    r, u = work.compact[0], work.compact[1]
+    diagonal, free, x = work.compact[3], work.compact[4], work.compact[5]
+    square = 0.0
+    for a in range(n):
+        point = at(touched[a])
+        fixed = marks[point] & CLAMPED != 0 or point >= n_rows
+        diagonal[a] = 1.0 if fixed else 1.0 / inverse[point]
+        free[a] = 0.0 if fixed else 1.0
+        r[a] = 0.0 if fixed else residual[point]
+        x[a] = value[point]
+        u[a] = r[a] / diagonal[a]
+        square += u[a] * r[a]
+    u[n:n_touched] = 0.0
+    return square
+
+
+@njit(nogil=True, cache=True)
+def advance(ends, columns, weights, system, work, n, square, target, most):  # type: ignore[no-untyped-def]
+    """Take steps until the residual is below the target; return their number and the square.
+
+    Rows of the first ``n`` touched points are in ``columns`` and ``weights``, each up to its end.
+    """
+    r, u, q = work.compact[0], work.compact[1], work.compact[2]
+    diagonal, x = work.compact[3], work.compact[5]
+    plain, margin, touched = system.plain, system.margin, work.touched
+    steps = 0
+    worst = np.inf
+    while steps < most and square > 0.0 and worst > target:
+        length = square / multiply(ends, columns, weights, work, n)
+        following = worst = 0.0
+        for a in range(n):
+            x[a] += length * u[a]
+            r[a] -= length * q[a]
+            size = abs(r[a]) if plain else abs(r[a]) / margin[at(touched[a])]
+            worst = max(worst, size)
+            following += r[a] * r[a] / diagonal[a]
+        steps += 1
+        ratio = following / square
+        square = following
+        for a in range(n):
+            u[a] = r[a] / diagonal[a] + ratio * u[a]
+    return steps, square
+
+
+@njit(nogil=True, cache=True)
+def settle(work, n):  # type: ignore[no-untyped-def]
+    """Give the touched points what gradients have found."""
+    residual, value, marks, touched = work.residual, work.value, work.marks, work.touched
+    r, x, free = work.compact[0], work.compact[5], work.compact[4]
+    n_valued = at(work.n_valued[0])
+    for a in range(n):
+        if free[a] == 0.0:
+            continue
+        point = at(touched[a])
+        value[point], residual[point] = x[a], r[a]
+        work.valued[n_valued] = point
+        n_valued += at(marks[point] & VALUED == 0)
+        marks[point] |= VALUED
+    work.n_valued[0] = np.int64(n_valued)
+
+
+@njit(nogil=True, cache=True)
+def choose_region(system, work, n, size):  # type: ignore[no-untyped-def]
+    """Write the points of the last region into the queue: all with a value, and the best others.
+
+    The best are those whose residual would give them the largest value. Returns their number.
+    """
+    residual, inverse, marks, touched = work.residual, work.inverse, work.marks, work.touched
+    queue, estimates, ordered = work.queue, work.compact[5], work.compact[6]
+    n_region = 0
+    for a in range(work.n_valued[0]):
+        queue[n_region] = work.valued[a]
+        n_region += 1
+    missing, found = size - n_region, 0
+    for a in range(n):
+        point = at(touched[a])
+        if marks[point] & (VALUED | CLAMPED) == 0 and point < system.n_rows:
+            estimates[found] = ordered[found] = abs(residual[point]) * inverse[point]
+            work.likely[found] = point
+            found += 1
+    least = 0.0
+    if found > missing:
+        put_largest_first(ordered, found, missing)
+        least = ordered[missing - 1]
+    for a in range(found):
+        if estimates[a] >= least and n_region < size:
+            queue[n_region] = work.likely[a]
+            n_region += 1
+    for a in range(n_region):
+        point = at(queue[a])
+        marks[point] |= INSIDE
+        work.place[point] = a
+    return n_region
+
+
+@njit(nogil=True, cache=True)
+def copy_region(system, work, n, n_region):  # type: ignore[no-untyped-def]
+    """Copy the edges within the region; touch all that its edges lead to."""
+    indptr, indices, weights = system.indptr, system.indices, system.weights
+    place, touched, marks, queue = work.place, work.touched, work.marks, work.queue
+    ends, columns, copied = work.ends, work.columns, work.weights
+    end, n = at(0), at(n)
+    for ahead in range(PREFETCH_DISTANCE):  # so that there is something to prefetch at the end
+        queue[n_region + ahead] = queue[0]
+    for a in range(n_region):
+        prefetch(indptr, np.int64(queue[a + PREFETCH_DISTANCE]))
+        prefetch_row(system, at(queue[a + PREFETCH_DISTANCE // 2]))
+        point = at(queue[a])
+        for edge in range(at(indptr[point]), at(indptr[point + ONE])):
+            other = at(indices[edge])
+            mark = marks[other]
+            touched[n] = other
+            n += at(mark == 0)
+            marks[other] = mark | TOUCHED
+            columns[end] = place[other]
+            copied[end] = weights[edge]
+            end += at(mark & INSIDE != 0)
+        ends[a] = end
+    return np.int64(n), np.int64(end)
+
+
+@njit(nogil=True, cache=True)
+def solve_inside(system, work, n, size):  # type: ignore[no-untyped-def]
+    """Solve a region of so many points, with zero around it.
+
+    Returns the number of touched points, of steps, and of edges that were passed.
+    """
+    residual, value, inverse, marks, queue = (
+        work.residual, work.value, work.inverse, work.marks, work.queue
+    )  # fmt: skip
+    n_region = choose_region(system, work, n, size)
+    n, n_edges = copy_region(system, work, n, n_region)
+    r, u, q, diagonal, free, x = (
+        work.compact[0], work.compact[1], work.compact[2], work.compact[3], work.compact[4],
+        work.compact[5],
+    )  # fmt: skip
+    square = 0.0
+    for a in range(n_region):
+        point = at(queue[a])
+        diagonal[a], free[a] = 1.0 / inverse[point], 1.0
+        r[a], x[a] = residual[point], value[point]
+        u[a] = r[a] * inverse[point]
+        square += u[a] * r[a]
+    target, steps = FINAL_DEPTH * FINAL_DEPTH * square, 0
+    while square > target and steps < MOST_STEPS:
+        length = square / multiply(work.ends, work.columns, work.weights, work, n_region)
+        following = 0.0
+        for a in range(n_region):
+            x[a] += length * u[a]
+            r[a] -= length * q[a]
+            following += r[a] * r[a] / diagonal[a]
+        ratio, square = following / square, following
+        for a in range(n_region):
+            u[a] = r[a] / diagonal[a] + ratio * u[a]
+        steps += 1
+    n_valued = 0
+    for a in range(n_region):
+        point = at(queue[a])
+        value[point] = x[a]
+        work.valued[n_valued] = point
+        n_valued += 1
+        marks[point] = (marks[point] | VALUED) & NOT_INSIDE
+    work.n_valued[0] = n_valued
+    return n, steps, (steps + 2) * n_edges
+
+
+@njit(nogil=True, cache=True)
+def answer(system, work, inverses, batch, found, first, progress, tol, rule):  # type: ignore[no-untyped-def]
+    """Answer queries from the first on, in one call that releases the GIL.
+
+    After much work it returns early, so that it can be stopped: the query that is next, or the one
+    that is not finished, and how far that one is.
+    """
+    n_edges = 0
+    for i in range(first, len(batch.sizes)):
+        query = query_of(batch, i)
+        top = batch.tops[i]
+        if progress.n_touched == 0:
+            progress = started(system, work, query, tol)
+        before = progress.n_edges
+        progress = solve(system, work, progress, query, top, tol, batch.budgets[i], rule)
+        if progress.state == PAUSED:
+            return i, progress
+        count = extract(system, work, progress, top, rule.terms, found.points[i], found.scores[i])
+        found.counts[i] = count, progress.n_steps, progress.n_touched, progress.state
+        found.bounds[i] = progress.above, progress.below
+        for place in range(batch.ends[i, 2], batch.ends[i + 1, 2]):
+            found.own[place] = best_guess(system, work, at(batch.left_out[place]))
+        clear(work, progress.n_touched, query, inverses)
+        n_edges += progress.n_edges - before
+        progress = Progress(0, 0, False, 0.0, 0.0, 0.0, 0.0, 0.0, 0, 0, PAUSED)
+        if n_edges > rule.pause:
+            return i + 1, progress
+    return len(batch.sizes), progress
+
+
+@njit(nogil=True, cache=True)
+def started(system, work, query, tol):  # type: ignore[no-untyped-def]
+    """Return the progress of a query that has just been set up."""
+    level = max(tol, FIRST_LEVEL * query.size)
+    n = begin(system, work, query)
+    return Progress(n, 0, False, level, 0.0, 0.0, 0.0, 0.0, 0, 0, PAUSED)
+
+
+@njit(nogil=True, cache=True)
+def query_of(batch, i):  # type: ignore[no-untyped-def]
+    """Return one query of several."""
+    points, clamped, left_out, pulled = batch.ends[i]
+    next_points, next_clamped, next_left_out, next_pulled = batch.ends[i + 1]
+    return Boundary(
+        batch.points[points:next_points],
+        batch.rhs[points:next_points],
+        batch.clamped[clamped:next_clamped],
+        batch.values[clamped:next_clamped],
+        batch.left_out[left_out:next_left_out],
+        batch.pulled[pulled:next_pulled],
+        batch.pull[pulled:next_pulled],
+        batch.sizes[i],
+        0.0,
+    )
+
+
+@njit(nogil=True, cache=True)
+def best_guess(system, work, point):  # type: ignore[no-untyped-def]
+    """Return a score without the part of its error that is known from its neighbours."""
+    value = work.value[point]
+    if not work.marks[point] & CLAMPED:
+        value += error_twice(system, work, point)[0]
+    return scale_of(system, point) * value
+
+
+@njit(nogil=True, cache=True)
+def better_guess(system, work, point, progress, terms):  # type: ignore[no-untyped-def]
+    """Return a score without what its error is likely to be, within what is proven of it.
+
+    The error lies between ``thrice - share below`` and ``thrice + share above``. The guess is
+    nowhere further than the larger bound from any of that, so that it is a bound for it, too.
+    """
+    once = work.residual[point] * work.inverse[point]
+    twice, _ = error_twice(system, work, point)
+    thrice, share = error_thrice(system, work, point)
+    error = terms[0] * once + terms[1] * (twice - once) + terms[2] * (thrice - twice)
+    low, high = share * progress.below, share * progress.above
+    bound = max(progress.above, progress.below)
+    error = max(error, thrice - low, thrice + high - bound)
+    error = min(error, thrice + high, thrice - low + bound)
+    return scale_of(system, point) * (work.value[point] + error)
+
+
+@njit(nogil=True, cache=True)
+def extract(system, work, progress, top, terms, points, scores):  # type: ignore[no-untyped-def]
+    """Write the best points and their scores, ties by index; return how many there are.
+
+    Once the top is proven these are its members. Until then they are chosen by guesses that
+    become better, and more expensive, the nearer a point is to the end of the top. A region that
+    was solved by gradients needs no guesses.
+    """
+    candidates, guesses = work.queue, work.compact[6]
+    if progress.state == PROVEN:
+        kept = take_members(system, work, progress, candidates, guesses)
+    elif progress.state == OUT_OF_BUDGET:
+        kept = take_best(system, work, top, candidates, guesses)
+    else:
+        kept = take_likely(system, work, progress, top, candidates, guesses)
+    sort_by_score(candidates, guesses, kept)
+    if kept > top and progress.state != OUT_OF_BUDGET:
+        cut = (guesses[top - 1] + guesses[top]) / 2
+        window = DOUBTFUL * system.largest_scale * progress.level
+        for a in range(max(0, top - FEW), min(kept, top + FEW)):
+            if abs(guesses[a] - cut) <= window:
+                guesses[a] = better_guess(system, work, at(candidates[a]), progress, terms)
+        sort_by_score(candidates, guesses, kept)
+    count = min(top, kept)
+    while count > 0 and guesses[count - 1] <= 0.0:
+        count -= 1
+    for a in range(count):
+        points[a], scores[a] = candidates[a], guesses[a]
+    return count
+
+
+@njit(nogil=True, cache=True)
+def take_best(system, work, top, candidates, scores):  # type: ignore[no-untyped-def]
+    """Write the points with the largest scores; return how many they are."""
+    value, ordered = work.value, work.compact[5]
+    n = 0
+    for a in range(work.n_valued[0]):
+        point = at(work.valued[a])
+        if not work.marks[point] & NOT_IN_ANSWER:
+            candidates[n] = point
+            ordered[n] = scores[n] = scale_of(system, point) * value[point]
+            n += 1
+    if n <= top:
+        return n
+    put_largest_first(ordered, n, top)
+    kept, least = 0, ordered[top - 1]
+    for a in range(n):
+        if scores[a] >= least:
+            candidates[kept], scores[kept] = candidates[a], scores[a]
+            kept += 1
+    return kept
+
+
+@njit(nogil=True, cache=True)
+def take_members(system, work, progress, members, guesses):  # type: ignore[no-untyped-def]
+    """Write the points that are proven to be above the cut; return how many they are."""
+    value, likely = work.value, work.likely
+    cut, above, below, drift = progress.last, progress.above, progress.below, progress.drift
+    n = 0
+    for a in range(work.n_likely[0]):
+        point = at(likely[a])
+        proven = plain_side(scale_of(system, point), value[point], cut, above, below)
+        if proven == 0:
+            proven = side(system, work, point, cut, above, below, drift)
+        if proven > 0:
+            members[n], guesses[n] = point, max(cut, best_guess(system, work, point))
+            n += 1
+    return n
+
+
+@njit(nogil=True, cache=True)
+def take_likely(system, work, progress, top, likely, guesses):  # type: ignore[no-untyped-def]
+    """Write points that may be among the best, and guesses; return how many they are."""
+    residual, value, inverse = work.residual, work.value, work.inverse
+    ordered = work.compact[5]
+    level = system.largest_scale * progress.level
+    reached, n_reached = work.valued, work.n_valued[0]
+    if progress.last <= level:  # then points without a value may be among the best
+        reached, n_reached = work.touched, progress.n_touched
+    n, least = 0, max(0.0, progress.last - 2 * level)
+    for a in range(n_reached):
+        point = at(reached[a])
+        scale = scale_of(system, point)
+        if scale * value[point] >= least and not work.marks[point] & NOT_IN_ANSWER:
+            likely[n] = point
+            ordered[n] = guesses[n] = scale * (value[point] + residual[point] * inverse[point])
+            n += guesses[n] > 0.0
+    if n <= top:
+        return n
+    put_largest_first(ordered, n, top)
+    high, low = ordered[top - 1] + LIKELY * level, ordered[top - 1] - LIKELY * level
+    kept = 0
+    for a in range(n):
+        if guesses[a] >= low:
+            point = likely[kept] = likely[a]
+            near = guesses[a] <= high
+            guesses[kept] = best_guess(system, work, at(point)) if near else guesses[a]
+            kept += 1
+    return kept

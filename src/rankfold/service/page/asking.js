@@ -6,6 +6,9 @@
 export const SHOWN = 20;
 export const SMOOTHNESS = 30;
 
+/** Methods that can end early, before their best results are proven. */
+export const BUDGETED = ["ran", "pagerank", "manifold"];
+
 /** How many places are asked for. @param {Info} info */
 export function depthOf(info) {
   return Math.max(1, Math.min(2000, info.limits?.top ?? 2000, info.points));
@@ -13,13 +16,14 @@ export function depthOf(info) {
 
 /** The query by the chosen method, as the API takes it. @param {Asked} asked */
 export function shapeQuery(asked) {
-  /** @type {Record<string, number>} */
+  /** @type {Record<string, number|string>} */
   const parameters = {};
   if (asked.method === "ran") {
     if (asked.k !== null) parameters.n_neighbors = asked.k;
     if (asked.smoothness !== null) parameters.smoothness = asked.smoothness;
     if (asked.alternations !== null) parameters.max_iter = asked.alternations;
   }
+  if (asked.proven && BUDGETED.includes(asked.method)) parameters.budget = "proven";
   return {
     ids: asked.ids,
     vectors: asked.vectors,

@@ -1,6 +1,6 @@
 /** Sliders and choices beside the maps. */
 
-import { SMOOTHNESS } from "./asking.js";
+import { BUDGETED, SMOOTHNESS } from "./asking.js";
 import { byId, make } from "./elements.js";
 
 /** @typedef {import("./link.js").Asked} Asked */
@@ -141,6 +141,10 @@ export function setControls(asked, info) {
     // The middle of the knob runs from 8 px to 8 px before the end.
     slider.querySelector("i").style.left = `calc(8px + (100% - 16px) * ${part.toFixed(4)})`;
   }
+  const proven = byId("proven");
+  proven.checked = asked.proven;
+  proven.disabled = !BUDGETED.includes(asked.method);
+  proven.closest(".choice").dataset.off = String(proven.disabled);
   byId("where").value = asked.where;
   byId("where").placeholder = example(info);
   fill(byId("method"), info.methods, asked.method);
@@ -150,7 +154,8 @@ export function setControls(asked, info) {
 
 /** @param {Asked} asked */
 export function showReset(asked) {
-  byId("reset").hidden = asked.k === null && asked.smoothness === null && asked.alternations === null;
+  const { k, smoothness, alternations, proven } = asked;
+  byId("reset").hidden = k === null && smoothness === null && alternations === null && !proven;
 }
 
 /** @param {HTMLSelectElement} select @param {string[]} names @param {string} chosen */

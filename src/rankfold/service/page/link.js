@@ -12,6 +12,7 @@ import { nameOf } from "./moves.js";
  * @property {number|null} k null: the default of the index
  * @property {number|null} smoothness
  * @property {number|null} alternations
+ * @property {boolean} proven whether to go on until the best results are proven
  * @property {string} where
  * @property {number} diversity
  * @property {string} method
@@ -31,6 +32,7 @@ export function nothing() {
     k: null,
     smoothness: null,
     alternations: null,
+    proven: false,
     where: "",
     diversity: 0,
     method: "ran",
@@ -76,6 +78,7 @@ export function writeLink(asked) {
     const value = asked[name];
     if (value !== null) add(name, String(value));
   }
+  if (asked.proven) add("budget", "proven");
   if (asked.where) add("where", encodeURIComponent(asked.where));
   if (asked.diversity) add("diversity", String(asked.diversity));
   if (asked.method !== "ran") add("method", encodeURIComponent(asked.method));
@@ -114,6 +117,7 @@ export function readLink(hash) {
   asked.k = within(given.get("k"), 1, 200, true);
   asked.smoothness = within(given.get("smoothness"), 1e-6, 1e9, false);
   asked.alternations = within(given.get("alternations"), 1, 20, true);
+  asked.proven = given.get("budget") === "proven";
   asked.diversity = within(given.get("diversity"), 0, 1, false) ?? 0;
   asked.where = text("where");
   asked.method = text("method") || "ran";

@@ -26,7 +26,7 @@ export function makeControls(page) {
   byId("reset").addEventListener("click", () => {
     byId("slider-k").focus();
     page.ask(
-      { ...page.asked, k: null, smoothness: null, alternations: null },
+      { ...page.asked, k: null, smoothness: null, alternations: null, proven: false },
       { history: "replace", flow: false },
     );
   });
@@ -86,6 +86,9 @@ function makeFields(page) {
 
 /** Fields that change how the answer is found or shown. @param {Page} page */
 function makeChoices(page) {
+  byId("proven").addEventListener("change", () => {
+    page.ask({ ...page.asked, proven: byId("proven").checked }, { history: "replace", flow: false });
+  });
   byId("method").addEventListener("change", () => {
     page.ask({ ...page.asked, method: byId("method").value }, { history: "replace", flow: false });
   });
@@ -152,7 +155,7 @@ function makeKeys(page) {
       page.looking.leave();
       return;
     }
-    if (target.matches?.("input:not([type=range]), textarea, select")) return;
+    if (target.matches?.("input:not([type=range], [type=checkbox]), textarea, select")) return;
     /** @type {Record<string, () => void>} */
     const keys = {
       "?": () => byId("help-dialog").showModal(),

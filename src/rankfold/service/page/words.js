@@ -127,19 +127,37 @@ export function clearCertificate() {
   byId("collapsed").hidden = true;
 }
 
-/** @param {{method: string, certified: boolean, converged: boolean, bound: number, alternations: number|null, collapsed: boolean}} answer */
+/**
+ * @typedef {object} Ended how an answer ended
+ * @property {boolean} certified
+ * @property {number} bound
+ * @property {"exact"|"proven"|"tolerance"|"budget"|"max_iter"} stopped
+ * @property {number} touched points that were looked at
+ * @property {number|null} alternations
+ * @property {boolean} collapsed
+ */
+
+/** Why a solver stopped, in short and in a sentence. @type {Record<string, [string, string]>} */
+const STOPPED = {
+  exact: ["", "Scores are exact but for rounding."],
+  proven: ["", "It ended when the best results were proven."],
+  tolerance: ["within tolerance", "It ended when no score could be off by more than the tolerance."],
+  budget: ["not proven", "It ended early, with the points around the query; Proven goes on."],
+  max_iter: ["gave up", "It gave up before it reached its tolerance."],
+};
+
+/** @param {Ended} answer */
 export function showCertificate(answer) {
-  const parts = [];
-  if (answer.certified) parts.push("certified");
+  const [ended, sentence] = STOPPED[answer.stopped],
+    parts = [answer.certified ? "certified" : ended];
   if (Number.isFinite(answer.bound))
     parts.push(answer.bound ? `error at most ${short(answer.bound)}` : "exact");
+  if (answer.stopped === "budget" || answer.stopped === "proven") parts.push(`${counted(answer.touched, "point")} seen`);
   if (answer.alternations != null) parts.push(counted(answer.alternations, "alternation"));
-  if (!answer.converged) parts.push("not converged");
-  const words = parts.map((part) => part.replaceAll(" ", "\u00a0")).join("\u00a0· ");
+  const words = parts.filter(Boolean).map((part) => part.replaceAll(" ", "\u00a0")).join("\u00a0· ");
   byId("certificate").textContent = words.charAt(0).toUpperCase() + words.slice(1);
-  byId("certificate").title = answer.certified
-    ? "It is proven that no other point scores higher than these."
-    : "";
+  const best = answer.certified ? " It is proven that no other point scores higher than these." : "";
+  byId("certificate").title = sentence + best;
   byId("collapsed").hidden = !answer.collapsed;
   byId("collapsed").textContent = answer.collapsed
     ? "The alternation was stopped: the query had begun to cut itself off from its neighbours. The answer is that of the last sound graph."

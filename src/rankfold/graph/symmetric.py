@@ -1,0 +1,172 @@
+"""Neighbour lists become a symmetric CSR graph, and follow changes of the lists. Compiled."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from scipy import sparse
+
+from rankfold.types import BoolArray, FloatArray, IntArray
+
+Lists = tuple[IntArray, FloatArray]
+
+
+def link(indices: IntArray, weights: FloatArray) -> sparse.csr_array:
+    """Return ``W = (S + S') / 2`` of lists, like ``symmetrize(affinity_matrix(...))``.
+
+    S itself and its transpose are never made, which is what takes the memory there. Entries of
+    a row are not sorted: first the point's own neighbours, then those that chose it.
+
+    Parameters
+    ----------
+    indices : array of int, shape (n_points, width)
+    weights : array of float, shape (n_points, width)
+        Rows of S; an entry that is not positive is no edge.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> link(np.array([[1], [2], [1]], dtype=np.int32), np.ones((3, 1))).toarray()
+    array([[0. , 0.5, 0. ],
+           [0.5, 0. , 1. ],
+           [0. , 1. , 0. ]])
+    """
+    n_points = len(indices)
+    counts = _count(indices, weights)
+    total = int(counts.sum())
+    wide = np.int32 if total < np.iinfo(np.int32).max else np.int64
+    indptr = np.zeros(n_points + 1, dtype=wide)
+    np.cumsum(counts, out=indptr[1:])
+    columns = np.empty(total, dtype=wide)
+    data = np.empty(total, dtype=weights.dtype)
+    _fill(indices, weights, indptr[:-1].copy(), columns, data)
+    return sparse.csr_array((data, columns, indptr), shape=(n_points, n_points))
+
+
+@njit(cache=True, nogil=True)
+def _returned(indices, weights, point, other):  # type: ignore[no-untyped-def]
+    """Return the weight that another point gives back to this one; zero if it does not."""
+    for place in range(indices.shape[1]):
+        if indices[other, place] == point:
+            return weights[other, place]
+    return weights.dtype.type(0)
+
+
+@njit(cache=True, nogil=True)
+def _count(indices, weights):  # type: ignore[no-untyped-def]
+    counts = np.zeros(len(indices), dtype=np.int64)
+    for point in range(len(indices)):
+        for place in range(indices.shape[1]):
+            if weights[point, place] > 0:
+                other = indices[point, place]
+                counts[point] += 1
+                if not _returned(indices, weights, point, other) > 0:
+                    counts[other] += 1
+    return counts
+
+
+@njit(cache=True, nogil=True)
+def _fill(indices, weights, ends, columns, data):  # type: ignore[no-untyped-def]
+    """Write every row's entries from its current end on."""
+    for point in range(len(indices)):
+        for place in range(indices.shape[1]):
+            weight = weights[point, place]
+            if weight > 0:
+                other = indices[point, place]
+                returned = _returned(indices, weights, point, other)
+                columns[ends[point]] = other
+                data[ends[point]] = (weight + max(returned, 0)) / 2
+                ends[point] += 1
+                if not returned > 0:
+                    columns[ends[other]] = point
+                    data[ends[other]] = weight / 2
+                    ends[other] += 1
+
+
+def relink(
+    graph: sparse.csr_array, before: Lists, after: Lists, changed: IntArray, factor: float
+) -> sparse.csr_array:
+    """Return ``factor (S + S') / 2`` of lists of which a few rows have changed.
+
+    The rest of the graph is copied.
+
+    It is what `link` makes of all lists, but for the order of entries in a row.
+
+    Parameters
+    ----------
+    graph : sparse array
+        The same of the lists before; points that are new have no row in it.
+    before, after : (indices, weights)
+        Rows of S, as for `link`; an entry that is not positive is no edge.
+    changed : array of int
+        Rows that differ, new ones among them.
+    factor : float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> old = np.array([[1], [0], [0]], dtype=np.int32), np.ones((3, 1))
+    >>> new = np.array([[1], [2], [0]], dtype=np.int32), np.ones((3, 1))
+    >>> relink(link(*old), old, new, np.array([1]), 1.0).toarray()
+    array([[0. , 0.5, 0.5],
+           [0.5, 0. , 0.5],
+           [0.5, 0.5, 0. ]])
+    """
+    n_before, n_points = graph.shape[0], len(after[0])
+    known = changed[changed < n_before]
+    _, had = _edges(before, known)
+    _, have = _edges(after, changed)
+    rows = np.unique(np.concatenate([changed, had, have]))
+    old_rows = rows[rows < n_before]
+    # Who chooses one of these rows did so before, or has changed.
+    chose = [graph.indices[graph.indptr[row] : graph.indptr[row + 1]] for row in old_rows]
+    fresh = _fresh_rows(after, rows, np.unique(np.concatenate([changed, rows, *chose])))
+    lengths = np.zeros(n_points, dtype=graph.indptr.dtype)
+    lengths[:n_before] = np.diff(graph.indptr)
+    lengths[rows] = np.diff(fresh.indptr)
+    indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(graph.indptr.dtype)
+    columns = np.empty(indptr[-1], dtype=graph.indices.dtype)
+    data = np.empty(indptr[-1], dtype=graph.data.dtype)
+    kept = np.ones(n_before, dtype=bool)
+    kept[old_rows] = False
+    _copy(graph.indptr, graph.indices, graph.data, kept, indptr, columns, data)
+    for place, row in enumerate(rows):
+        old = slice(fresh.indptr[place], fresh.indptr[place + 1])
+        new = slice(indptr[row], indptr[row + 1])
+        columns[new], data[new] = fresh.indices[old], factor * fresh.data[old]
+    return sparse.csr_array((data, columns, indptr), shape=(n_points, n_points))
+
+
+def _edges(lists: Lists, rows: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the edges of some rows of S: places among the rows, and where they lead."""
+    place, entry = np.nonzero(lists[1][rows] > 0)
+    return place, lists[0][rows][place, entry]
+
+
+def _fresh_rows(lists: Lists, rows: IntArray, around: IntArray) -> sparse.csr_array:
+    """Return ``(S + S') / 2`` at some rows; all that choose one of them are around."""
+    n_points = len(lists[0])
+    own, chosen = _edges(lists, rows)
+    given = lists[1][rows][lists[1][rows] > 0]
+    place, target = _edges(lists, around)
+    received = lists[1][around][lists[1][around] > 0]
+    wanted = np.zeros(n_points, dtype=bool)
+    wanted[rows] = True
+    used: BoolArray = wanted[target]
+    row = np.concatenate([own, np.searchsorted(rows, target[used])])
+    column = np.concatenate([chosen, around[place[used]]])
+    weights = np.concatenate([given, received[used]]) / 2
+    fresh = sparse.csr_array((weights, (row, column)), shape=(len(rows), n_points))
+    fresh.sum_duplicates()
+    return fresh
+
+
+@njit(cache=True, nogil=True)
+def _copy(old_indptr, old_columns, old_data, kept, indptr, columns, data):  # type: ignore[no-untyped-def]
+    """Copy the rows that are kept to where they begin now."""
+    for row in range(len(kept)):
+        if kept[row]:
+            shift = np.int64(indptr[row]) - np.int64(old_indptr[row])
+            for entry in range(old_indptr[row], old_indptr[row + 1]):
+                columns[entry + shift] = old_columns[entry]
+                data[entry + shift] = old_data[entry]

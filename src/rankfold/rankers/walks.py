@@ -1,0 +1,273 @@
+"""Walks that return to the query: personalized PageRank and manifold ranking."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from rankfold.check import check_budget, check_choice, check_count, check_positive, check_share
+from rankfold.graph import GraphRecipe
+from rankfold.rankers.flow import Flow, degree_or_one
+from rankfold.rankers.seeded import SeededRanker
+from rankfold.solvers import (
+    SOLVERS,
+    Boundary,
+    Budget,
+    Effort,
+    Solvers,
+    System,
+)
+from rankfold.solvers.system import solution_of
+from rankfold.types import Query, Solution, Trace
+
+
+class RestartRanker(SeededRanker):
+    """Base of the methods whose scores are the limit of a walk with restart.
+
+    They solve ``f = alpha D^(p-1) W D^-p f + (1 - alpha) y``: with ``f = D^p x`` this is
+    ``(D - alpha W) x = (1 - alpha) D^(1-p) y``, see `System`.
+    """
+
+    alpha: float
+    solver: str
+    budget: Budget
+    power: ClassVar[float]
+    own_solvers: ClassVar[tuple[str, ...]] = ()
+    when_unsolved = "Raise max_iter, lower alpha, or use solver='direct'."
+
+    def _check_parameters(self) -> None:
+        check_share(self.alpha, "alpha")
+        check_choice(self.solver, "solver", ("auto", *SOLVERS, *self.own_solvers))
+        check_budget(self.budget)
+        check_positive(self.tol, "tol")
+
+    def _prepare(self) -> None:
+        system = System.walk(self.weights_, self.alpha, self.power)
+        self._lift = system.scale ** ((1 - self.power) / self.power)
+        n_alive = self.engine_.n_alive
+        self._solvers = Solvers(system, self.solver, self.budget, self.tol, n_alive)
+        if self.solver != "iteration":
+            self._solvers.solver(self._solvers.name())
+
+    def flow(self, query: Query) -> Flow:
+        """Return the walks whose sum the scores are."""
+        entries = self._entries(query, amount=1 - self.alpha)
+        return Flow(self.edges, degree_or_one, entries, coupling=self.alpha, lean=self.power)
+
+    def scored(self, query: Query, point: int | None = None) -> Solution:
+        """Score the points that a query reaches, or all of them."""
+        (boundary,) = self._boundaries([query])
+        budget = None if point is None else self._solvers.effort(0).budget
+        solution = self._solvers.reach(boundary, budget)
+        if budget is None or point in solution.points:
+            return solution
+        return self._solvers.reach(boundary)
+
+    def _score_alone(self, query: Query, point: int, tol: float) -> float:
+        (boundary,) = self._boundaries([query])
+        solution = self._solvers.reach(boundary, tol=tol)
+        return float(solution.scores[solution.points == point].sum())
+
+    def _boundaries(self, queries: Sequence[Query]) -> list[Boundary]:
+        margin, boundaries = self._solvers.system.margin, []
+        for query, (points, seeds) in zip(queries, self._seeds(queries), strict=True):
+            rhs = (1 - self.alpha) * self._lift[points] * seeds
+            size = float(np.abs(rhs / margin[points]).max(initial=0.0))
+            lowest = -size if query.weights.min() < 0 else 0.0
+            boundaries.append(Boundary(points, rhs, left_out=query.ids, size=size, lowest=lowest))
+        return boundaries
+
+    def _solve(
+        self, queries: Sequence[Query], tops: Sequence[int]
+    ) -> Iterator[tuple[Solution, Trace | None]]:
+        for solution in self._solvers.solve(self._boundaries(queries), tops):
+            yield solution, None
+
+    def _n_scores(self, top: int) -> int:
+        return top if self._solvers.name(top) == "region" else self.engine_.n_points
+
+
+class PersonalizedPageRank(RestartRanker):
+    """Personalized PageRank, or random walk with restart (Haveliwala 2002; Tong et al. 2006).
+
+    A walk takes a step of ``P = D^-1 W`` with probability alpha and returns to the query
+    otherwise; the scores say how often it is at each point,
+
+        f = (1 - alpha) (I - alpha P')^-1 y.
+
+    ``f = D x`` turns this into ``(D - alpha W) x = (1 - alpha) y``, see `System`. The columns of
+    ``P'`` sum to at most one, so the largest error of any f is at most ``||r||_1 / (1 - alpha)``
+    for its residual r; where only a region is solved, ``d_i`` times the largest
+    ``|r_j| / ((1 - alpha) d_j)``. The walk from a point without neighbours ends there.
+
+    Parameters
+    ----------
+    alpha : float
+        Probability of another step, between 0 and 1; the damping factor of PageRank.
+    metric : {"euclidean", "cosine", "precomputed", "precomputed_sq"}
+        How distances are measured, see `ExactEngine`.
+    graph : {"adaptive", "gaussian"} or a graph
+        What is diffused on: a name of `GRAPHS`, or a graph with settings of its own.
+    solver : {"auto", "direct", "cg", "region"}
+        One factorisation for all queries ("auto" up to 5,000 points), conjugate gradients, or
+        only where a query reaches ("auto" beyond, for up to a quarter of the points).
+    budget : int, "auto" or None
+        How many points a query may give a score beyond 5,000 points: about 2,500, or 25 times
+        ``top`` where that is more; see `RAN`.
+    tol : float
+        Without a budget, a query ends when its best points are proven, or no score can be off by
+        more than this.
+
+    Examples
+    --------
+    >>> from rankfold import PersonalizedPageRank, datasets
+    >>> moons = datasets.load("moons")
+    >>> ranking = PersonalizedPageRank().fit(moons.X).rank(ids=0, top=100)
+    >>> (moons.labels[ranking.ids] == moons.labels[0]).all()
+    np.True_
+    """
+
+    power = 1.0
+
+    def __init__(
+        self,
+        alpha: float = 0.95,
+        *,
+        metric: str = "euclidean",
+        graph: str | GraphRecipe = "adaptive",
+        solver: Literal["auto", "direct", "cg", "region"] = "auto",
+        budget: Budget = "auto",
+        tol: float = 1e-9,
+    ) -> None:
+        self.alpha = alpha
+        self.metric = metric
+        self.graph = graph
+        self.solver = solver
+        self.budget = budget
+        self.tol = tol
+
+
+class ManifoldRanking(RestartRanker):
+    """Ranking on data manifolds (Zhou, Weston, Gretton, Bousquet and Schoelkopf, NIPS 2003).
+
+    With ``S = D^-1/2 W D^-1/2`` the scores are the limit of ``f <- alpha S f + (1 - alpha) y``,
+
+        f = (1 - alpha) (I - alpha S)^-1 y.
+
+    ``f = D^1/2 x`` turns this into ``(D - alpha W) x = (1 - alpha) D^1/2 y``, see `System`. S is
+    symmetric with eigenvalues between -1 and 1, so the largest error of any f is at most
+    ``||r||_2 / (1 - alpha)`` for its residual r; where only a region is solved, ``d_i^1/2`` times
+    the largest ``|r_j| / ((1 - alpha) d_j)`` of the system in x.
+
+    Parameters
+    ----------
+    alpha : float
+        Weight of the graph term, between 0 and 1.
+    metric : {"euclidean", "cosine", "precomputed", "precomputed_sq"}
+        How distances are measured, see `ExactEngine`.
+    graph : {"adaptive", "gaussian"} or a graph
+        What is diffused on: a name of `GRAPHS`, or a graph with settings of its own.
+    solver : {"auto", "direct", "cg", "region", "iteration"}
+        The closed form by one factorisation for all queries ("auto" up to 5,000 points), by
+        conjugate gradients, or only where a query reaches ("auto" beyond, for up to a quarter
+        of the points); or the paper's iteration.
+    budget : int, "auto" or None
+        How many points a query may give a score beyond 5,000 points: about 2,500, or 25 times
+        ``top`` where that is more; see `RAN`.
+    max_iter : int
+        Most steps of the iteration.
+    tol : float
+        The iteration ends when no score is further than this from its limit. Without a budget, so
+        does a query whose best points are not proven before.
+
+    Examples
+    --------
+    >>> from rankfold import ManifoldRanking, datasets
+    >>> moons = datasets.load("moons")
+    >>> ranking = ManifoldRanking().fit(moons.X).rank(ids=0, top=150)
+    >>> (moons.labels[ranking.ids] == moons.labels[0]).all()
+    np.True_
+    """
+
+    power = 0.5
+    own_solvers = ("iteration",)
+
+    def __init__(
+        self,
+        alpha: float = 0.98,
+        *,
+        metric: str = "euclidean",
+        graph: str | GraphRecipe = "adaptive",
+        solver: Literal["auto", "direct", "cg", "region", "iteration"] = "auto",
+        budget: Budget = "auto",
+        max_iter: int = 10_000,
+        tol: float = 1e-9,
+    ) -> None:
+        self.alpha = alpha
+        self.metric = metric
+        self.graph = graph
+        self.solver = solver
+        self.budget = budget
+        self.max_iter = max_iter
+        self.tol = tol
+
+    def _check_parameters(self) -> None:
+        check_count(self.max_iter, "max_iter")
+        super()._check_parameters()
+
+    def _prepare(self) -> None:
+        super()._prepare()
+        if self.solver == "iteration":
+            system, alpha = self._solvers.system, self.alpha
+            self._solvers.use(Iteration(system, alpha, self.max_iter, self.tol))
+
+
+class Iteration:
+    """The paper's iteration, ``f <- alpha S f + (1 - alpha) y``, as a solver.
+
+    Its residual is its last change, so it ends once ``||change||_2 / (1 - alpha)``, a bound of the
+    error, is within the tolerance.
+
+    Parameters
+    ----------
+    system : System
+        That of manifold ranking.
+    alpha : float
+    max_iter : int
+    tol : float
+    """
+
+    def __init__(self, system: System, alpha: float, max_iter: int, tol: float) -> None:
+        self.system, self.matrix = system, system.matrix
+        self.alpha, self.max_iter, self.tol = alpha, max_iter, tol
+
+    def solve(
+        self, boundaries: Sequence[Boundary], efforts: Sequence[Effort]
+    ) -> Iterator[Solution]:
+        """Iterate for each boundary."""
+        for boundary in boundaries:
+            yield self._solve(boundary)
+
+    def _solve(self, boundary: Boundary) -> Solution:
+        scale = self.system.scale
+        degrees = scale**2
+        b = np.zeros(len(scale))
+        b[boundary.points] = boundary.rhs
+        x, steps, converged = np.zeros(len(scale)), 0, False
+        while not converged and steps < self.max_iter:
+            change = (b - self.matrix @ x) / degrees
+            converged = bool(np.linalg.norm(scale * change) / (1 - self.alpha) <= self.tol)
+            if not converged:
+                x += change
+                steps += 1
+        return solution_of(
+            self.system,
+            self.matrix,
+            boundary,
+            x,
+            n_iter=steps,
+            converged=converged,
+            stopped="tolerance" if converged else "max_iter",
+        )

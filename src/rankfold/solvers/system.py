@@ -1,0 +1,222 @@
+"""The linear system that every method on a graph solves, a query in its terms, and its solution."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from rankfold.check import InputError
+from rankfold.types import FloatArray, IntArray, Solution, Weights
+
+EPS = float(np.finfo(np.float64).eps)
+
+BLOCK_ROWS = 2**14
+"""Rows that are summed at once."""
+
+NO_POINTS = np.empty(0, dtype=np.int64)
+NO_VALUES = np.empty(0)
+
+
+class Boundary(NamedTuple):
+    """A query in the terms of a system.
+
+    Parameters
+    ----------
+    points, rhs : arrays
+        Entries of the right-hand side; all others are zero.
+    clamped, values : arrays
+        Points whose rows are eliminated, and the values at which they are held.
+    left_out : array of int
+        Points that are not part of an answer: those of the query.
+    pulled, pull : arrays
+        What unseen vectors of the query add to the diagonal of their neighbours.
+    size : float
+        No exact value is larger, whatever its sign.
+    lowest : float
+        No exact value is below it: zero, unless there are negative examples.
+    """
+
+    points: IntArray = NO_POINTS
+    rhs: FloatArray = NO_VALUES
+    clamped: IntArray = NO_POINTS
+    values: FloatArray = NO_VALUES
+    left_out: IntArray = NO_POINTS
+    pulled: IntArray = NO_POINTS
+    pull: FloatArray = NO_VALUES
+    size: float = 1.0
+    lowest: float = 0.0
+
+
+class Effort(NamedTuple):
+    """When to stop.
+
+    Parameters
+    ----------
+    tol : float
+        No score is to be further than this from the exact one,
+    top : int, optional
+        unless this many best points are proven before;
+    budget : int, optional
+        and no more points than this are solved for. None: as many as it takes.
+    """
+
+    tol: float
+    top: int | None = None
+    budget: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class System:
+    """``(C - beta W) x = b`` with ``C = diag(m + beta W 1)``; scores are ``scale * x``.
+
+    W is symmetric and not negative, and every margin ``m_i`` is positive: an M-matrix with
+    ``A 1 = m``, hence ``A^-1 >= 0``, and ``A - diag(m)`` is positive semi-definite. Eliminating
+    rows and adding to the diagonal keep both, with ``A 1 >= m``. For the residual ``r = b - A x``
+    the error ``e`` of ``x`` therefore obeys
+
+        |e_i| <= m_i^(-1/p) ||r / m^(1 - 1/p)||_p    for p = 1, 2 and infinity:
+
+    p = infinity from ``A 1 >= m``, p = 1 from the same of the transpose, and p = 2 from
+    ``e'r = e'A e >= e' diag(m) e``. In the maximum norm it reads ``|e_i| <= max |r_j| / m_j``.
+
+    * RAN: ``beta = 2 lambda``, ``m = 1``, scores ``f = x``.
+    * PageRank: ``f = alpha P' f + (1 - alpha) y`` is, with ``f = D x``,
+      ``(D - alpha W) x = (1 - alpha) y``; ``beta = alpha``, ``m = (1 - alpha) D``.
+    * Manifold ranking: ``f = alpha D^-1/2 W D^-1/2 f + (1 - alpha) y`` is, with
+      ``f = D^1/2 x``, ``(D - alpha W) x = (1 - alpha) D^1/2 y``: the same matrix.
+
+    Parameters
+    ----------
+    couplings : array, sparse or dense
+        ``beta W``.
+    margin : array m
+    scale : array
+    """
+
+    couplings: Weights
+    margin: FloatArray
+    scale: FloatArray
+
+    def __post_init__(self) -> None:
+        if not np.all(self.margin > 0):
+            raise InputError(
+                f"the smallest margin of a row is {self.margin.min():.3g}, but every one must be "
+                "positive: each diagonal entry larger than the sum of its row's weights."
+            )
+
+    @classmethod
+    def ran(cls, weights: sparse.csr_array, smoothness: float) -> System:
+        """Return RAN's f-step, Eq. (7)."""
+        return cls.coupled(2 * smoothness * weights)
+
+    @classmethod
+    def coupled(cls, couplings: sparse.csr_array, leak: FloatArray | float = 0.0) -> System:
+        """Return RAN's f-step for ``2 lambda W``.
+
+        ``leak`` is the sum of each row's couplings to points outside, whose value is zero.
+        """
+        ones = np.ones(couplings.shape[0])
+        return cls(couplings, ones + leak, ones)
+
+    @classmethod
+    def walk(cls, weights: Weights, alpha: float, power: float) -> System:
+        """Return ``f = alpha D^(p-1) W D^-p f + (1 - alpha) y``: p = 1 is PageRank, 1/2 manifold.
+
+        A point without neighbours has its own row, with 1 for its degree.
+        """
+        weights = weights.astype(np.float64)  # the bounds are for the weights as they are given
+        sums = np.asarray(weights.sum(axis=1))
+        degrees = np.where(sums > 0, sums, 1.0)
+        margin = np.where(sums > 0, (1 - alpha) * sums, 1.0)
+        return cls(alpha * weights, margin, degrees**power)
+
+    @property
+    def n_points(self) -> int:
+        """Number of points."""
+        return len(self.margin)
+
+    @property
+    def diagonal(self) -> FloatArray:
+        """``C``: margins and the sums of the rows, in double precision."""
+        if sparse.issparse(self.couplings):
+            return self.margin + _row_sums(self.couplings.indptr, self.couplings.data)
+        sums: FloatArray = self.couplings.sum(axis=1, dtype=np.float64)
+        return self.margin + sums
+
+    @property
+    def matrix(self) -> Any:
+        """``A = C - beta W``, sparse or dense."""
+        if sparse.issparse(self.couplings):
+            return (sparse.diags_array(self.diagonal) - self.couplings).tocsr()
+        return np.diag(self.diagonal) - self.couplings
+
+
+def solution_of(
+    system: System, matrix: Any, boundary: Boundary, x: FloatArray, **facts: Any
+) -> Solution:
+    """Turn values of all points into scores with a bound.
+
+    The residual is measured afresh, and its own rounding is added: a few units in the last place
+    of ``|A| |x| + |b|``. Scores that the bound cannot tell from zero are set to zero, since their
+    order would be that of the solver's rounding; the bound grows by what was cut.
+    """
+    x = np.maximum(x, boundary.lowest)  # no exact value is below: this only brings it closer
+    x[boundary.clamped] = boundary.values
+    rhs = np.zeros(len(x))
+    np.add.at(rhs, boundary.points, boundary.rhs)
+    pull = np.zeros(len(x))
+    np.add.at(pull, boundary.pulled, boundary.pull)
+    product, size = matrix @ x, np.abs(x)
+    residual = rhs - product - pull * x
+    spread = matrix @ size if boundary.lowest < 0 else product
+    sizes = 2 * matrix.diagonal() * size - spread + pull * size + np.abs(rhs)  # |A| |x| + |b|
+    rounding = (longest_row(matrix) + len(boundary.pulled) + 8) * EPS * sizes
+    error = np.abs(residual) + rounding
+    error[boundary.clamped] = 0.0
+    bound = error_bound(error, system.margin, system.scale)
+    scores, bound = without_noise(system.scale * x, bound)
+    scores[boundary.clamped] = system.scale[boundary.clamped] * boundary.values
+    return Solution(np.arange(len(x)), scores, bound, n_touched=len(x), **facts)
+
+
+def without_noise(scores: FloatArray, bound: float) -> tuple[FloatArray, float]:
+    """Set scores to zero that the error bound cannot tell from zero; the bound grows by them."""
+    blurred = np.abs(scores) <= bound
+    cut = float(np.abs(scores[blurred]).max(initial=0.0))
+    return np.where(blurred, 0.0, scores), bound + cut
+
+
+def error_bound(residual: FloatArray, margin: FloatArray, scale: FloatArray) -> float:
+    """Return the least of the three bounds of an error by its residual, see `System`."""
+    if not len(residual):
+        return 0.0
+    roots = np.sqrt(margin)
+    return min(
+        float(scale.max()) * float((residual / margin).max()),
+        float((scale / roots).max()) * float(np.linalg.norm(residual / roots)),
+        float((scale / margin).max()) * float(residual.sum()),
+    )
+
+
+def _row_sums(indptr: IntArray, data: FloatArray) -> FloatArray:
+    """Sum rows in double precision, block by block; SciPy's own sum keeps to that of the data."""
+    sums = np.zeros(len(indptr) - 1)
+    for start in range(0, len(sums), BLOCK_ROWS):
+        ends = indptr[start : start + BLOCK_ROWS + 1]
+        first, filled = ends[0], np.diff(ends) > 0
+        if filled.any():
+            block = data[first : ends[-1]].astype(np.float64)
+            sums[start : start + BLOCK_ROWS][filled] = np.add.reduceat(
+                block, ends[:-1][filled] - first
+            )
+    return sums
+
+
+def longest_row(matrix: Any) -> int:
+    """Return the largest number of terms that a row adds up."""
+    if sparse.issparse(matrix):
+        return int(np.diff(matrix.indptr).max(initial=0))
+    return int(matrix.shape[1])

@@ -72,6 +72,10 @@ class FarEngine:
         self._exchange()
         return self._living.sq_distances(ids, vectors)
 
+    def between(self, query, points):
+        self._exchange()
+        return self._living.between(query, points)
+
     def pairs(self, ids):
         self._exchange()
         return self._living.pairs(ids)

@@ -27,11 +27,8 @@ class Remembered:
         self.engine, self.metric, self.X = engine, engine.metric, X
         self.n_points, self.n_features = engine.n_points, engine.n_features
         self.n_alive, self.alive = engine.n_alive, engine.alive
-        self.search, self.sq_distances, self.pairs = (
-            engine.search,
-            engine.sq_distances,
-            engine.pairs,
-        )
+        self.search, self.sq_distances = engine.search, engine.sq_distances
+        self.between, self.pairs = engine.between, engine.pairs
         path = FOLDER / f"{name}_{width}.npz"
         if name and path.is_file():
             print(f"reading the lists of {path}; delete it to search anew", flush=True)

@@ -24,6 +24,10 @@ Such is that of cosine distances in single precision.
 """
 
 
+HEAVIEST_DISTANCE = 100.0
+"""Largest weight of distance beside shape; e to minus this is still far from underflow."""
+
+
 FINITE_BLOCK = 2**22
 """Values looked at together, so that data mapped from disk is not copied as a whole."""
 
@@ -151,6 +155,25 @@ def check_budget(budget: object) -> None:
         )
     if not (budget is None or isinstance(budget, str)):
         check_count(budget, "budget")
+
+
+def check_fusion(fusion: object) -> None:
+    """Require a name of a fusion, or a weight of distance."""
+    names = ("auto", "none", "reciprocal_rank")
+    if isinstance(fusion, str) and fusion in names:
+        return
+    if isinstance(fusion, str) or not isinstance(fusion, Real) or isinstance(fusion, bool):
+        raise InputError(
+            f"fusion is {fusion!r}, but must be one of {', '.join(map(repr, names))}, or a number: "
+            "the weight of distance.",
+            "fusion",
+        )
+    if not 0 <= float(fusion) <= HEAVIEST_DISTANCE:
+        raise InputError(
+            f"fusion is {fusion!r}, but a weight of distance is between 0, shape alone, and "
+            f"{HEAVIEST_DISTANCE:g}, nearly distance alone.",
+            "fusion",
+        )
 
 
 def check_flag(value: object, name: str) -> bool:

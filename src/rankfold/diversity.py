@@ -114,9 +114,7 @@ def diverse(engine: Engine, ranking: Ranking, top: int, amount: float) -> Rankin
     scores = ranking.scores[: len(ids)]
     order = diversify(scores, engine.pairs(ids), top, amount)
     # Others may well score higher than what was chosen.
-    points, scores = ids[order], scores[order]
-    solution = replace(ranking.solution, points=points, scores=scores, certified=False)
-    return replace(ranking, solution=solution)
+    return replace(ranking, solution=ranking.solution.take(order, certified=False))
 
 
 def _check_relevance(relevance: Any) -> FloatArray:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ Weights: TypeAlias = Any
 SolverName = Literal["direct", "cg", "region", "steps", "distance"]
 Stopped = Literal["exact", "proven", "tolerance", "budget", "max_iter"]
 Ended = Literal["converged", "max_iter", "collapse"]
+FusionKind = Literal["none", "blend", "reciprocal_rank"]
 
 NEGATIVE_WEIGHT = 0.0
 """What a wrong example weighs beside right ones of weight 1: the best for RAN, by measuring.
@@ -160,6 +161,28 @@ class Query:
         return cls([*right, *wrong], None, weights)
 
 
+class Fused(NamedTuple):
+    """How shape and distance were combined in the scores of one answer.
+
+    Parameters
+    ----------
+    kind : {"blend", "reciprocal_rank"}
+    weight : float
+        What distance can cost: a blended score is the shape score times
+        ``exp(-weight min(u, horizon))``, where u is the distance in the query's own unit.
+    horizon : float
+        The distance beyond which only shape counts, in that unit.
+    hubness : float
+        Why the horizon is there: the mean degree of the query's nearest neighbours, beside that of
+        all points. The horizon grows from 1 to 2 as they become hubs.
+    """
+
+    kind: FusionKind
+    weight: float
+    horizon: float
+    hubness: float
+
+
 @dataclass(frozen=True, eq=False)
 class Solution:
     """Scores, how far they can be trusted, and why the solver stopped.
@@ -172,14 +195,16 @@ class Solution:
         Theirs.
     bound : float
         No score, also of a point that is not here, is further than this from what the method
-        defines: the exact solution of its linear system, or its steps without rounding.
+        defines: the exact solution of its linear system, or its steps without rounding. Where
+        ranks were fused, this is said of the shape scores.
     n_iter : int
         Steps of the solver, or of a method that is defined by its steps; 0 for a direct one.
     converged : bool
         Whether the solver got as far as it was asked to: to its tolerance, to a proof of the best
         points, or to the end of its budget. A method defined by its steps always does.
     certified : bool
-        Whether it is proven that no point outside the answer scores higher than one in it.
+        Whether it is proven that no point outside the answer scores higher than one in it. What
+        is proven are shape scores; distances are taken as they are.
     solver : {"direct", "cg", "region", "steps", "distance"}
         What found the scores; "steps" and "distance" are methods that solve no system.
     stopped : {"exact", "proven", "tolerance", "budget", "max_iter"}
@@ -193,6 +218,12 @@ class Solution:
     round_trips : int
         How often a database was asked and answered on the way; 0 where all is in memory. A
         search that several queries share counts for the first of them.
+    shape : array of float, optional
+        The scores by shape alone, where distance was fused with them.
+    distances : array of float, optional
+        The plain distances to the query, in that case.
+    fused : Fused, optional
+        How they were fused.
     """
 
     points: IntArray
@@ -206,6 +237,23 @@ class Solution:
     n_touched: int = 0
     complete: bool = True
     round_trips: int = 0
+    shape: FloatArray | None = None
+    distances: FloatArray | None = None
+    fused: Fused | None = None
+
+    def take(self, places: Any, **changes: Any) -> Solution:
+        """Return some of the points, by their places, with other changes."""
+        arrays = {name: getattr(self, name) for name in ("points", "scores", "shape", "distances")}
+        taken = {name: array[places] for name, array in arrays.items() if array is not None}
+        return replace(self, **(taken | changes))
+
+    def joined(self, other: Solution) -> Solution:
+        """Return these points, and after them those of another part of the same answer."""
+        names = ("points", "scores", *(("shape", "distances") if self.fused else ()))
+        both: dict[str, Any] = {
+            name: np.concatenate([getattr(self, name), getattr(other, name)]) for name in names
+        }
+        return replace(self, **both)
 
 
 @dataclass(frozen=True, eq=False)
@@ -263,6 +311,17 @@ class Ranking:
         Below 0 for points that negative examples pull down further than others pull up.
         """
         return self.solution.scores
+
+    @property
+    def shape(self) -> FloatArray:
+        """Scores by shape alone; the same as ``scores`` where distance was not fused with them."""
+        solution = self.solution
+        return solution.scores if solution.shape is None else solution.shape
+
+    @property
+    def distances(self) -> FloatArray | None:
+        """Plain distances of ``ids`` to the query, where they were fused with scores by shape."""
+        return self.solution.distances
 
     def __len__(self) -> int:
         return len(self.ids)

@@ -16,7 +16,7 @@ from rankfold.databases.searching import nearest
 from rankfold.databases.sessions import Sessions
 from rankfold.neighbors import Rows, positive_shares
 from rankfold.neighbors.exact import as_held
-from rankfold.neighbors.measure import pair_sq_distances
+from rankfold.neighbors.measure import sq_distances_between
 from rankfold.storage.conditions import translate
 from rankfold.types import NOBODY, BoolArray, FloatArray, IntArray, Neighbors, Query
 
@@ -186,9 +186,18 @@ class TableEngine:
         measured[lost] = np.inf
         return measured
 
+    def between(self, query: Query, points: IntArray) -> FloatArray:
+        """Measure the squared distances of some points to each example of a checked query."""
+        points, n_ids = np.asarray(points, dtype=np.int64), len(query.ids)
+        with self._sessions.current() as session:
+            stored = session.vectors(np.concatenate([query.ids, points]).astype(np.int64))
+        examples = np.concatenate([stored[:n_ids], self._held(query.vectors)])
+        return sq_distances_between(examples, stored[n_ids:])
+
     def pairs(self, ids: IntArray) -> FloatArray:
         """Measure the squared distances of a few points of the database to each other."""
-        return pair_sq_distances(self.vectors(ids))
+        vectors = self.vectors(ids)
+        return sq_distances_between(vectors, vectors)
 
     def vectors(self, slots: IntArray) -> FloatArray:
         """Return points as they are stored; scaled to length one for cosine."""

@@ -81,14 +81,15 @@ def explain(
     scored = ranker.scored(checked, point)
     scores = np.zeros(engine.n_points)
     scores[scored.points] = scored.scores
-    score = float(scores[point])
+    shape = float(scores[point])
+    ranked, fused = ranker.fused(checked, scores, measured, others)
     flow = ranker.flow(checked)
-    reached = flow is None or score != 0
-    amounts: FloatArray = np.array([score])
+    reached = flow is None or shape != 0
+    amounts: FloatArray = np.array([shape])
     if not reached:
         amounts = np.zeros(len(checked.weights))
     elif len(checked.weights) > 1 or (flow is not None and flow.first_graph):
-        amounts = ranker.amounts(checked, point, ACCURACY * abs(score))
+        amounts = ranker.amounts(checked, point, ACCURACY * abs(shape))
     path, state, n_visited = _path(flow, point, amounts, scored, reached, most_points)
     return Explanation(
         type(ranker).__name__,
@@ -96,8 +97,10 @@ def explain(
         int(np.count_nonzero(others)),
         math.sqrt(distances[point]),
         _place(by_distance, distances, point, others),
-        score,
-        _place(scores, distances, point, others),
+        float(ranked[point]),
+        _place(ranked, distances, point, others),
+        shape,
+        fused,
         _examples(checked, amounts, flow is None),
         path,
         state,

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from rankfold.types import Fused
+
 PathState = Literal["found", "illustration", "no graph", "unreached", "apart", "gave up"]
 
 Names = Mapping[int, str] | Sequence[str]
@@ -103,6 +105,10 @@ class Explanation:
         away in both, as in `Euclidean`.
     score : float
         Score of the point.
+    shape : float
+        Its score by shape alone: path and examples add up to this.
+    fused : Fused or None
+        How ``shape`` became ``score``, where distance was fused with it.
     examples : tuple of Example
         What each example of the query adds, in their order.
     path : Path or None
@@ -125,6 +131,8 @@ class Explanation:
     distance_rank: int
     score: float
     score_rank: int
+    shape: float
+    fused: Fused | None
     examples: tuple[Example, ...]
     path: Path | None
     path_state: PathState
@@ -139,6 +147,7 @@ class Explanation:
     def to_dict(self) -> dict[str, Any]:
         """Return everything as dicts, lists, numbers and strings, ready for JSON."""
         content = {**asdict(self), "shift": self.shift}
+        content["fused"] = None if self.fused is None else self.fused._asdict()
         content["examples"] = list(content["examples"])
         if content["path"] is not None:
             content["path"]["steps"] = list(content["path"]["steps"])

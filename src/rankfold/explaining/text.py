@@ -75,12 +75,27 @@ def write_text(explanation: Explanation, names: Names | None, width: int) -> str
         f"  place {place:>{digits}}  by {way:<{method}}  {value}" for place, way, value in ways
     ]
     lines.append(f"  of {explanation.n_ranked} points: {moved(explanation)}")
+    lines += wrap(_fusion_text(explanation), width)
     lines += _path_lines(explanation, names, width)
     if len(explanation.examples) > 1:
         lines += _example_lines(explanation, names, width - ROOM)
     if explanation.first_graph:
         lines += wrap("The score is of the last graph; path and shares are of the first.", width)
     return "\n".join(lines)
+
+
+def _fusion_text(explanation: Explanation) -> str:
+    """Say how the score came from shape and distance; nothing where it is of one alone."""
+    fused, shape = explanation.fused, explanation.shape
+    if fused is None or not shape > 0:
+        return ""
+    if fused.kind == "reciprocal_rank":
+        return f"The score adds up reciprocal ranks by shape ({shape:.3g}) and by distance."
+    return (
+        f"Score {explanation.score:.3g} = shape {shape:.3g} x closeness "
+        f"{explanation.score / shape:.3g}; weight of distance {fused.weight:g}, up to "
+        f"{fused.horizon:.2g} times the spread of the query's neighbours."
+    )
 
 
 def _path_lines(explanation: Explanation, names: Names | None, width: int) -> list[str]:
@@ -90,7 +105,8 @@ def _path_lines(explanation: Explanation, names: Names | None, width: int) -> li
     if path is None:
         return wrap(WITHOUT_PATH[explanation.path_state], width)
     steps = "1 step" if len(path.steps) == 1 else f"{len(path.steps)} steps"
-    says = f"it alone brings {share_text(path.share)} of the score"
+    whole = "score" if explanation.fused is None else "shape score"
+    says = f"it alone brings {share_text(path.share)} of the {whole}"
     if path.share is None:
         says = "an illustration, since the score is no sum over paths"
     lines = wrap(f"Strongest path, {steps}; {says}:", width)
@@ -111,7 +127,8 @@ def _path_lines(explanation: Explanation, names: Names | None, width: int) -> li
 
 
 def _example_lines(explanation: Explanation, names: Names | None, room: int) -> list[str]:
-    whole = "squared distance" if explanation.path_state == "no graph" else "score"
+    whole = "score" if explanation.fused is None else "shape score"
+    whole = "squared distance" if explanation.path_state == "no graph" else whole
     examples = sorted(explanation.examples, key=lambda example: -abs(example.share or 0.0))
     shown = examples[:MOST_EXAMPLES]
     called = [name_of(names, example.point, room) for example in shown]

@@ -256,7 +256,7 @@ class AdaptiveGraph(BaseEstimator):
     Parameters
     ----------
     n_neighbors : int or "auto"
-        "auto" chooses 5 on clean manifolds and 20 in diffuse data; ``n_neighbors_`` says which.
+        "auto" chooses 10 on clean manifolds and 20 in diffuse data; ``n_neighbors_`` says which.
 
     Examples
     --------

@@ -40,6 +40,15 @@ class RemoteGraph:
         entries = slice(part.weights.indptr[place], part.weights.indptr[place + 1])
         return part.points[part.weights.indices[entries]], part.weights.data[entries]
 
+    def degrees(self, points: IntArray) -> FloatArray:
+        """Return the degrees of some points."""
+        part = self.begin().fetch(np.unique(points))
+        rows = part.points[: part.n_rows]
+        order = np.argsort(rows)
+        places = order[np.searchsorted(rows, points, sorter=order)]
+        sums: FloatArray = part.weights[places].sum(axis=1)
+        return sums
+
 
 class Fetching:
     """The rows that one query has fetched.

@@ -98,17 +98,14 @@ def _diverse(engine: VectorEngine, ranking: Ranking, query: Query, asked: Asked)
         return _some(ranking, slice(0, asked.wanted))
     wanted = max(1, asked.wanted - int(leading.sum()))
     chosen = diverse(engine, _some(ranking, ~own), wanted, asked.diversity)
-    parts = (_some(ranking, leading), chosen, _some(ranking, own & ~leading))
-    ids = np.concatenate([part.ids for part in parts])[: asked.wanted]
-    scores = np.concatenate([part.scores for part in parts])[: asked.wanted]
-    return replace(chosen, solution=replace(chosen.solution, points=ids, scores=scores))
+    first, last = (ranking.solution.take(places) for places in (leading, own & ~leading))
+    whole = first.joined(chosen.solution).joined(last).take(slice(0, asked.wanted))
+    return replace(chosen, solution=replace(whole, certified=False))
 
 
 def _some(ranking: Ranking, places: Any) -> Ranking:
     """Return some results, which are then not proven to be the best."""
-    points, scores = ranking.ids[places], ranking.scores[places]
-    solution = replace(ranking.solution, points=points, scores=scores, certified=False)
-    return replace(ranking, solution=solution)
+    return replace(ranking, solution=ranking.solution.take(places, certified=False))
 
 
 def _without_first(ranking: Ranking, offset: int) -> Ranking:

@@ -83,7 +83,7 @@ class Index(Changing):
         metric : {"euclidean", "cosine"}
         n_neighbors : int or "auto"
             Neighbours in the graph of every method, where a query does not ask for another
-            number. "auto" chooses 5 on clean manifolds and 20 in diffuse data, now and for good.
+            number. "auto" chooses 10 on clean manifolds and 20 in diffuse data, now and for good.
         recall : float
             Share of true neighbours that the lists of many points must hold.
         layout : {"pca", "graph", "auto", "none"}

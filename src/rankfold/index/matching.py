@@ -13,6 +13,7 @@ from rankfold.databases.engine import TableEngine
 from rankfold.index.keeping import Described
 from rankfold.neighbors import Engine, VectorEngine, plain_sq_distances
 from rankfold.rankers import Ranker
+from rankfold.rankers.ordering import with_unreached
 from rankfold.types import NOBODY, IntArray, Query, Ranking, Solution
 
 FIRST_SURPLUS, GROWTH = 2.0, 4
@@ -72,10 +73,8 @@ class Matching(ABC):
         shown = places[ranking.scores[places] > 0]
         reached = ranking.ids[shown]
         nearest = self._nearest(engine, checked, reached, enough - len(reached))
-        ids = np.concatenate([reached, nearest])
-        scores = np.concatenate([ranking.scores[shown], np.zeros(len(nearest))])
-        solution = replace(ranking.solution, points=ids, scores=scores, certified=False)
-        return replace(ranking, solution=solution)
+        answer = ranking.solution.take(shown, certified=False)
+        return replace(ranking, solution=with_unreached(engine, checked, answer, nearest))
 
     @abstractmethod
     def _expected(
@@ -163,7 +162,4 @@ def _shortened(ranking: Ranking, places: IntArray, top: int) -> Ranking:
     kept, left_out = ranking.scores[places[:top]], ranking.scores[places[top:]]
     clear = not len(left_out) or kept.min() - left_out.max() > 2 * solution.bound
     certified = solution.certified and bool(clear)
-    points = ranking.ids[places[:top]]
-    return replace(
-        ranking, solution=replace(solution, points=points, scores=kept, certified=certified)
-    )
+    return replace(ranking, solution=solution.take(places[:top], certified=certified))

@@ -81,17 +81,26 @@ class Results:
         return self.index._reason(self.asked, point)
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return a row for every result: rank, id, score and payload."""
+        """Return a row for every result: rank, id, score, its parts, and payload.
+
+        The parts are ``shape`` and ``distance``, where both were fused.
+        """
         first = self.asked.offset + 1
+        columns = {"score": self.scores, **self.parts()}
         return [
             {
                 "rank": first + place,
                 "id": name,
-                "score": float(self.scores[place]),
+                **{column: float(values[place]) for column, values in columns.items()},
                 "payload": {column: values[place] for column, values in self.payload.items()},
             }
             for place, name in enumerate(self.ids)
         ]
+
+    def parts(self) -> dict[str, FloatArray]:
+        """Return what was fused in the scores: by shape, and the plain distances; or nothing."""
+        distances = self.ranking.distances
+        return {} if distances is None else {"shape": self.ranking.shape, "distance": distances}
 
     def __len__(self) -> int:
         return len(self.ids)

@@ -16,8 +16,8 @@ from rankfold.neighbors.index import FEW_QUERIES, Index, threads
 from rankfold.neighbors.indexes import INDEXES
 from rankfold.neighbors.measure import (
     measure_all,
-    pair_sq_distances,
     positive_shares,
+    sq_distances_between,
 )
 from rankfold.neighbors.recall import RECALL_NEIGHBORS, Plan, reach_recall
 from rankfold.neighbors.vectors import SinglePrecision
@@ -205,9 +205,14 @@ class FaissEngine:
         row = sq_distances_to(self._points, query)
         return row if self._mask is None else np.where(self._mask, row, np.inf)
 
+    def between(self, query: Query, points: IntArray) -> FloatArray:
+        """Measure the squared distances of some points to each example of a checked query."""
+        examples = np.concatenate([self._points[query.ids], self.held(query.vectors)])
+        return sq_distances_between(examples, self._points[points])
+
     def pairs(self, ids: IntArray) -> FloatArray:
         """Measure the squared distances of a few points of the database to each other."""
-        return pair_sq_distances(self._points[ids])
+        return sq_distances_between(self._points[ids], self._points[ids])
 
     def _lists(self, queries: FloatArray, k: int, own: IntArray | None) -> Neighbors:
         """Search in blocks of rows; with ``own``, for those rows of ``queries``."""

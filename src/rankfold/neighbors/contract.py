@@ -56,6 +56,12 @@ class Engine(Protocol):
     def sq_distances(self, ids: IntArray, vectors: FloatArray) -> Iterator[FloatArray]:
         """Measure everything: one row of squared distances per id, then one per vector."""
 
+    def between(self, query: Query, points: IntArray) -> FloatArray:
+        """Measure the squared distances of some points to each example of a checked query.
+
+        One row for each of its ids, then one for each of its vectors.
+        """
+
     def pairs(self, ids: IntArray) -> FloatArray:
         """Measure the squared distances of a few points of the database to each other."""
 

@@ -12,7 +12,7 @@ DIMENSION_NEIGHBORS = 20
 DIFFUSE_DIMENSION = 10.0
 """Above this intrinsic dimension data counts as diffuse rather than as a clean manifold."""
 
-CLEAN_NEIGHBORS, DIFFUSE_NEIGHBORS = 5, 20
+CLEAN_NEIGHBORS, DIFFUSE_NEIGHBORS = 10, 20
 
 
 def intrinsic_dimension(neighbors: Neighbors) -> float:
@@ -49,7 +49,7 @@ def intrinsic_dimension(neighbors: Neighbors) -> float:
 
 
 def choose_n_neighbors(neighbors: Neighbors) -> int:
-    """Choose k from the intrinsic dimension: 5 on clean manifolds, 20 in diffuse data.
+    """Choose k from the intrinsic dimension: 10 on clean manifolds, 20 in diffuse data.
 
     Parameters
     ----------

@@ -22,9 +22,9 @@ from rankfold.neighbors.measure import (
     measured_candidates,
     measured_row,
     nearest_columns,
-    pair_sq_distances,
     plain_sq_distances,
     row_blocks,
+    sq_distances_between,
     stack,
     without_unknown,
 )
@@ -135,11 +135,20 @@ class ExactEngine:
         for vector in vectors:
             yield self.measured(vector)
 
+    def between(self, query: Query, points: IntArray) -> FloatArray:
+        """Measure the squared distances of some points to each example of a checked query."""
+        vectors = self._check(query.vectors)
+        if self._precomputed:
+            rows = np.concatenate([self.points[np.ix_(query.ids, points)], vectors[:, points]])
+            return self._squared(rows)
+        examples = np.concatenate([self.points[query.ids], vectors])
+        return sq_distances_between(examples, self.points[points])
+
     def pairs(self, ids: IntArray) -> FloatArray:
         """Measure the squared distances of a few points of the database to each other."""
         if self._precomputed:
             return self._squared(self.points[np.ix_(ids, ids)])
-        return pair_sq_distances(self.points[ids])
+        return sq_distances_between(self.points[ids], self.points[ids])
 
     def _check(self, vectors: FloatArray) -> FloatArray:
         vectors = check_matrix(vectors, "vectors", self.n_features)

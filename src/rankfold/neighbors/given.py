@@ -102,6 +102,10 @@ class GivenEngine:
             yield row
         yield from rows
 
+    def between(self, query: Query, points: IntArray) -> FloatArray:
+        """Return the squared distances of points to each example of a query; inf where unknown."""
+        return np.stack([row[points] for row in self.sq_distances(query.ids, query.vectors)])
+
     def pairs(self, ids: IntArray) -> FloatArray:
         """Return the squared distances of a few points to each other; inf where unknown."""
         nothing = np.empty((0, self.n_points))

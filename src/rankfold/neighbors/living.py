@@ -15,7 +15,7 @@ from rankfold.neighbors.exact import ExactEngine
 from rankfold.neighbors.exact_points import ExactPoints
 from rankfold.neighbors.faiss_points import FaissPoints
 from rankfold.neighbors.learned import Learned
-from rankfold.neighbors.measure import GIVEN_METRICS, pair_sq_distances
+from rankfold.neighbors.measure import GIVEN_METRICS, sq_distances_between
 from rankfold.neighbors.planning import Planning, Points
 from rankfold.neighbors.repair import Patch
 from rankfold.neighbors.stored import StoredLists
@@ -156,9 +156,14 @@ class LivingEngine:
         """Measure everything; removed points are at distance inf."""
         return self._points.sq_distances(ids, vectors)
 
+    def between(self, query: Query, points: IntArray) -> FloatArray:
+        """Measure the squared distances of some points to each example of a checked query."""
+        examples = np.concatenate([self.points[query.ids], self._points.held(query.vectors)])
+        return sq_distances_between(examples, self.points[points])
+
     def pairs(self, ids: IntArray) -> FloatArray:
         """Measure the squared distances of a few points of the database to each other."""
-        return pair_sq_distances(self.points[ids])
+        return sq_distances_between(self.points[ids], self.points[ids])
 
     def vectors(self, slots: IntArray) -> FloatArray:
         """Return points as they were given; scaled to length one for cosine."""

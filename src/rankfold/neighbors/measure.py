@@ -40,9 +40,9 @@ def measured_row(points: FloatArray, query: FloatArray, block_bytes: int) -> Flo
     return row
 
 
-def pair_sq_distances(points: FloatArray) -> FloatArray:
-    """Return the squared distance of every point to every other."""
-    sq_distances: FloatArray = cdist(points, points, "sqeuclidean")
+def sq_distances_between(some: FloatArray, others: FloatArray) -> FloatArray:
+    """Return the squared distance of each of some points to each of others."""
+    sq_distances: FloatArray = cdist(some, others, "sqeuclidean")
     return sq_distances
 
 

@@ -22,6 +22,7 @@ from rankfold.check import (
     check_count,
     check_finite,
     check_flag,
+    check_fusion,
     check_list,
     check_query,
     check_top,
@@ -37,9 +38,28 @@ from rankfold.neighbors import (
 )
 from rankfold.parallel import in_order
 from rankfold.rankers.flow import Edges, Flow
-from rankfold.rankers.ordering import ordered, others_wanted
-from rankfold.solvers import Budget, Solvers
-from rankfold.types import NOBODY, FloatArray, IntArray, Query, Ranking, Solution, Trace
+from rankfold.rankers.ordering import (
+    FUSION_NEIGHBORS,
+    Fusion,
+    FusionLike,
+    Hood,
+    ordered,
+    others_wanted,
+    with_distances,
+)
+from rankfold.solvers import Budget, Solvers, Wanted
+from rankfold.types import (
+    NOBODY,
+    BoolArray,
+    FloatArray,
+    Fused,
+    IntArray,
+    Neighbors,
+    Query,
+    Ranking,
+    Solution,
+    Trace,
+)
 
 BLOCK_BYTES = 2**24
 """Size of the scores that are held at once while many queries are answered."""
@@ -62,7 +82,9 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
     max_iter: int
     tol: float
     budget: Budget
+    fusion: FusionLike = "none"
     _solvers: Solvers
+    _fusion: Fusion
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the shape of the data.
@@ -83,6 +105,8 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
         """
         self.engine_ = self._engine(X)
         self._is_remote = hasattr(type(self.engine_), "around")
+        check_fusion(self.fusion)
+        self._fusion = Fusion.of(self.fusion)
         self._fit()
         return self
 
@@ -269,11 +293,23 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
 
         Where a budget ends a query early, it is solved further if a ``point`` has no score yet.
         """
-        ((solution, _),) = self._solve([query], [self.engine_.n_alive])
+        n_alive = self.engine_.n_alive
+        ((solution, _),) = self._solve([query], [Wanted(n_alive, n_alive)], [None])
         return solution
 
+    def fused(
+        self, query: Query, shape: FloatArray, sq_distances: FloatArray, others: BoolArray
+    ) -> tuple[FloatArray, Fused | None]:
+        """Fuse the shape scores of all points with their distances to a checked query.
+
+        ``others`` are the points that are ranked.
+        """
+        if self._fusion.kind == "none":
+            return shape, None
+        return self._fusion.everywhere(self.hood(query), shape, sq_distances, others)
+
     def amounts(self, query: Query, point: int, tol: float) -> FloatArray:
-        """Return what each example of a checked query adds to the score of a point.
+        """Return what each example of a checked query adds to the shape score of a point.
 
         Scores are linear in the weights of the query, so they are added up from those of
         each example alone, the others kept at zero. Solutions are off by at most ``tol``.
@@ -293,12 +329,50 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
 
     @abstractmethod
     def _solve(
-        self, queries: Sequence[Query], tops: Sequence[int]
+        self,
+        queries: Sequence[Query],
+        wanted: Sequence[Wanted],
+        lists: Sequence[Neighbors | None],
     ) -> Iterable[tuple[Solution, Trace | None]]:
         """Score the points of the database for each of the checked queries.
 
-        At least so many of the best are needed, the query's own points not counted.
+        At least so many of the best are needed, the query's own points not counted. Where distance
+        will be fused, the neighbours of each query are known already, see `_nearest`.
         """
+
+    def _nearest(self, queries: Sequence[Query]) -> list[Neighbors]:
+        """Return the nearest neighbours of each query's examples, ids before vectors."""
+        width = self._unit_neighbors + 1
+        ids = np.concatenate([query.ids for query in queries])
+        vectors = np.concatenate([query.vectors for query in queries])
+        stored = self.engine_.rows(ids, width)
+        unseen = self.engine_.search(vectors, width) if len(vectors) else stored.take(ids[:0])
+        return by_query(queries, stored, unseen)
+
+    @property
+    def _unit_neighbors(self) -> int:
+        """Neighbours of the query whose spread is its unit of distance."""
+        return min(FUSION_NEIGHBORS, max(1, self.engine_.n_alive - 2))
+
+    def _relative_degrees(self, points: IntArray) -> FloatArray:
+        """Return the degrees of some points in the graph, beside the mean of all."""
+        return np.ones(len(points))
+
+    def hood(self, query: Query, lists: Neighbors | None = None) -> Hood:
+        """Return the neighbourhood of a checked query, in which distance is fused with shape.
+
+        The neighbours of its examples may be known already.
+        """
+        width, positive = self._unit_neighbors + 1, np.flatnonzero(query.weights > 0)
+        if len(positive) > 1:
+            near, row = self.engine_.nearest(query, width), 0
+        else:
+            near, row = lists or self._nearest([query])[0], int(positive[0])
+        hood = Hood.of(query, near.indices[row, :width], near.sq_distances[row, :width])
+        if not len(hood.indices):
+            return hood
+        degrees = self._relative_degrees(hood.indices[: self._unit_neighbors])
+        return hood._replace(hubness=float(degrees.mean()))
 
     def _rankings(
         self,
@@ -325,13 +399,23 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
         self, queries: Sequence[Query], top: int, include_query: bool
     ) -> Iterator[Ranking]:
         """Answer checked queries: boundary, solution, order."""
-        tops = [others_wanted(query, top, include_query) for query in queries]
-        engine, unsolved, unfinished = self.engine_, 0, 0
+        engine, fusion, unsolved, unfinished = self.engine_, self._fusion, 0, 0
         before = getattr(engine, "round_trips", 0)  # of databases
-        for query, (solution, trace) in zip(queries, self._solve(queries, tops), strict=True):
+        tops = [others_wanted(query, top, include_query) for query in queries]
+        wanted = [Wanted(count, fusion.n_candidates(count)) for count in tops]
+        fuses = fusion.kind != "none"
+        lists = self._nearest(queries) if fuses else [None] * len(queries)
+        solved = zip(queries, lists, self._solve(queries, wanted, lists), strict=True)
+        for query, near, (solution, trace) in solved:
             unsolved += not solution.converged
             unfinished += trace is not None and trace.stopped == "max_iter"
-            answer = ordered(engine, query, solution, top, include_query)
+            beyond = np.inf
+            if fuses:
+                hood = self.hood(query, near)
+                solution, beyond = fusion.fuse(engine, query, hood, solution, top)
+            answer = ordered(engine, query, solution, top, include_query, beyond)
+            if fuses:
+                answer = with_distances(engine, query, answer)
             asked, before = before, getattr(engine, "round_trips", 0)
             if before != asked:
                 answer = replace(answer, round_trips=before - asked)
@@ -371,3 +455,19 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = tags.input_tags.sparse = str(self.metric) in GIVEN_METRICS
         return tags
+
+
+def by_query(queries: Sequence[Query], stored: Neighbors, unseen: Neighbors) -> list[Neighbors]:
+    """Return the lists of each query's ids, then of its vectors, from those of all queries."""
+    lists, first, second = [], 0, 0
+    for query in queries:
+        ids = np.arange(first, first := first + len(query.ids))
+        vectors = np.arange(second, second := second + len(query.vectors))
+        parts = stored.take(ids), unseen.take(vectors)
+        lists.append(
+            Neighbors(
+                np.concatenate([part.indices for part in parts]),
+                np.concatenate([part.sq_distances for part in parts]),
+            )
+        )
+    return lists

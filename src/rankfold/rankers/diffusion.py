@@ -11,7 +11,7 @@ import numpy as np
 from rankfold.check import check_choice, check_count, check_share
 from rankfold.graph import GraphRecipe
 from rankfold.rankers.flow import Flow, degree_or_one
-from rankfold.rankers.ordering import joined, one_sided
+from rankfold.rankers.ordering import FusionLike, joined, one_sided
 from rankfold.rankers.seeded import SeededRanker
 from rankfold.rankers.transition import (
     degrees,
@@ -20,8 +20,8 @@ from rankfold.rankers.transition import (
     strongest,
     symmetric_walk,
 )
-from rankfold.solvers.system import EPS, longest_row
-from rankfold.types import FloatArray, Query, Solution, Trace, Weights
+from rankfold.solvers.system import EPS, Wanted, longest_row
+from rankfold.types import FloatArray, Neighbors, Query, Solution, Trace, Weights
 
 BLOCK_BYTES = 2**28
 """Size of the walks that are held at once while a block of queries is spread."""
@@ -120,7 +120,10 @@ class SchemeRanker(SeededRanker):
     transition_: Weights
 
     def _solve(
-        self, queries: Sequence[Query], tops: Sequence[int]
+        self,
+        queries: Sequence[Query],
+        wanted: Sequence[Wanted],
+        lists: Sequence[Neighbors | None],
     ) -> Iterator[tuple[Solution, Trace | None]]:
         parts = one_sided(queries)
         seeds = np.zeros((self.engine_.n_points, len(parts)))
@@ -172,6 +175,8 @@ class Diffusion(SchemeRanker):
         A walk takes only so many edges of every point, the strongest.
     laziness : float
         Share of every step of a walk that stays where it is.
+    fusion : float, "auto", "reciprocal_rank" or "none"
+        How plain distance shares in the order; not at all by default, see `RAN`.
 
     Examples
     --------
@@ -196,6 +201,7 @@ class Diffusion(SchemeRanker):
         read: Literal["row", "column"] = "row",
         n_neighbors: int | None = None,
         laziness: float = 0.0,
+        fusion: FusionLike = "none",
     ) -> None:
         self.metric = metric
         self.graph = graph
@@ -208,6 +214,7 @@ class Diffusion(SchemeRanker):
         self.read = read
         self.n_neighbors = n_neighbors
         self.laziness = laziness
+        self.fusion = fusion
 
     def _check_parameters(self) -> None:
         check_choice(self.start, "start", STARTS)
@@ -251,6 +258,8 @@ class SelfDiffusion(SchemeRanker):
         How distances are measured, see `ExactEngine`.
     graph : {"adaptive", "gaussian"} or a graph
         What is diffused on: a name of `GRAPHS`, or a graph with settings of its own.
+    fusion : float, "auto", "reciprocal_rank" or "none"
+        How plain distance shares in the order; not at all by default, see `RAN`.
 
     Examples
     --------
@@ -267,10 +276,12 @@ class SelfDiffusion(SchemeRanker):
         *,
         metric: str = "euclidean",
         graph: str | GraphRecipe = "adaptive",
+        fusion: FusionLike = "none",
     ) -> None:
         self.n_steps = n_steps
         self.metric = metric
         self.graph = graph
+        self.fusion = fusion
 
     def _check_parameters(self) -> None:
         check_count(self.n_steps, "n_steps")
@@ -322,6 +333,8 @@ class LocallyConstrainedDiffusion(SchemeRanker):
         How distances are measured, see `ExactEngine`.
     graph : {"adaptive", "gaussian"} or a graph
         What is diffused on: a name of `GRAPHS`, or a graph with settings of its own.
+    fusion : float, "auto", "reciprocal_rank" or "none"
+        How plain distance shares in the order; not at all by default, see `RAN`.
 
     Examples
     --------
@@ -340,12 +353,14 @@ class LocallyConstrainedDiffusion(SchemeRanker):
         n_neighbors: int | None = None,
         metric: str = "euclidean",
         graph: str | GraphRecipe = "adaptive",
+        fusion: FusionLike = "none",
     ) -> None:
         self.n_steps = n_steps
         self.laziness = laziness
         self.n_neighbors = n_neighbors
         self.metric = metric
         self.graph = graph
+        self.fusion = fusion
 
     def _check_parameters(self) -> None:
         check_count(self.n_steps, "n_steps")
@@ -387,6 +402,8 @@ class TensorProductDiffusion(SchemeRanker):
         How distances are measured, see `ExactEngine`.
     graph : {"adaptive", "gaussian"} or a graph
         What is diffused on: a name of `GRAPHS`, or a graph with settings of its own.
+    fusion : float, "auto", "reciprocal_rank" or "none"
+        How plain distance shares in the order; not at all by default, see `RAN`.
 
     Examples
     --------
@@ -406,6 +423,7 @@ class TensorProductDiffusion(SchemeRanker):
         n_neighbors: int | None = None,
         metric: str = "euclidean",
         graph: str | GraphRecipe = "adaptive",
+        fusion: FusionLike = "none",
     ) -> None:
         self.n_steps = n_steps
         self.laziness = laziness
@@ -413,6 +431,7 @@ class TensorProductDiffusion(SchemeRanker):
         self.n_neighbors = n_neighbors
         self.metric = metric
         self.graph = graph
+        self.fusion = fusion
 
     def _check_parameters(self) -> None:
         check_count(self.n_steps, "n_steps")

@@ -15,7 +15,8 @@ from rankfold.neighbors import (
     positive_shares,
 )
 from rankfold.rankers.base import Ranker
-from rankfold.types import FloatArray, Query, Solution, Trace
+from rankfold.solvers import Wanted
+from rankfold.types import FloatArray, Neighbors, Query, Solution, Trace
 
 
 class Euclidean(Ranker):
@@ -53,10 +54,13 @@ class Euclidean(Ranker):
         return amounts
 
     def _solve(
-        self, queries: Sequence[Query], tops: Sequence[int]
+        self,
+        queries: Sequence[Query],
+        wanted: Sequence[Wanted],
+        lists: Sequence[Neighbors | None],
     ) -> Iterator[tuple[Solution, Trace | None]]:
         engine = self.engine_
-        for query, top in zip(queries, tops, strict=True):
+        for query, (top, _) in zip(queries, wanted, strict=True):
             if self._is_remote and not (query.weights < 0).any() and not len(query.vectors):
                 yield _searched(cast(DistantEngine, engine), query, top), None
                 continue

@@ -1,15 +1,236 @@
-"""Scores become an order: best first, and nothing is left to chance."""
+"""Scores become an order: shape is fused with distance, best first, nothing left to chance."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import Literal, NamedTuple
 
 import numpy as np
 
-from rankfold.neighbors import Engine, live_points
+from rankfold.neighbors import Engine, live_points, positive_shares
 from rankfold.solvers.system import EPS, without_noise
-from rankfold.types import BoolArray, FloatArray, IntArray, Query, Solution
+from rankfold.types import (
+    BoolArray,
+    FloatArray,
+    Fused,
+    FusionKind,
+    IntArray,
+    Query,
+    Solution,
+)
+
+FusionLike = float | Literal["auto", "none", "reciprocal_rank"]
+"""What ``fusion=`` takes; a number is the weight of distance."""
+
+WEIGHT = 4.0
+"""The weight of distance where nothing else is asked for."""
+
+HORIZONS, HUBNESS = (1.0, 2.0), (1.15, 1.30)
+"""The horizon of distance, at or below and at or above these degrees of the query's neighbours."""
+
+LEAST_CANDIDATES, CANDIDATES_PER_RESULT = 500, 5
+"""Points, best by shape, among which results are chosen."""
+
+FUSION_NEIGHBORS = 10
+"""Neighbours whose spread is the unit of distance, for graphs without such a number."""
+
+RANK_OFFSET = 60
+"""What reciprocal rank fusion adds to every rank (Cormack, Clarke and Buettcher, SIGIR 2009)."""
+
+
+class Hood(NamedTuple):
+    """The neighbourhood of a query, whose spread is its own unit of distance.
+
+    Parameters
+    ----------
+    indices, u : arrays of length k + 1
+        The nearest neighbours in plain distance, and how far each is, in that unit.
+    nearest, spread : float
+        Squared distance of the nearest neighbour, and what the (k+1)-th is beyond that: the unit.
+    hubness : float
+        Mean degree of the k nearest neighbours, beside that of all points.
+    """
+
+    indices: IntArray
+    u: FloatArray
+    nearest: float
+    spread: float
+    hubness: float = 1.0
+
+    @classmethod
+    def of(cls, query: Query, indices: IntArray, sq_distances: FloatArray) -> Hood:
+        """Return the neighbourhood, from a sorted list of the points near a query."""
+        others = (indices >= 0) & ~_among(indices, query.ids)
+        indices, known = indices[others], sq_distances[others].astype(np.float64)
+        nearest, farthest = (known[0], known[-1]) if len(known) else (np.inf, np.inf)
+        spread = farthest - nearest if np.isfinite(farthest) else 0.0
+        hood = cls(indices, known, float(nearest), float(spread))
+        return hood._replace(u=hood.units(known))
+
+    def units(self, sq_distances: FloatArray) -> FloatArray:
+        """Return squared distances to the query in its unit: 0 up to the nearest neighbour's."""
+        if not self.spread > 0:
+            return np.where(sq_distances > self.nearest, np.inf, 0.0)
+        u: FloatArray = np.maximum(sq_distances - self.nearest, 0.0) / self.spread
+        return u
+
+    def of_listed(self, points: IntArray) -> FloatArray:
+        """Return how far points are from the query; inf for those that are not in its list."""
+        u, order = np.full(len(points), np.inf), np.argsort(points)
+        if len(points):
+            places = np.searchsorted(points, self.indices, sorter=order)
+            places = order[places.clip(max=len(points) - 1)]
+            found = points[places] == self.indices
+            u[places[found]] = self.u[found]
+        return u
+
+
+class Fusion(NamedTuple):
+    """How scores by shape are fused with plain distance.
+
+    Shape is strong where distances say little more: beyond the nearest neighbours. At the head of
+    the list distance is hard to beat. A blend lets both speak where they know best:
+
+        score_i = f_i exp(-weight min(u_i, horizon)),    u_i = (d_i - d_1) / (d_{k+1} - d_1),
+
+    where f is the score by shape, d_i the squared distance to the query, d_1 that of its nearest
+    neighbour, d_{k+1} that of the neighbour after the k that the graph joins it to: distance in the
+    query's own unit. Beyond the horizon every point loses the same factor, and shape alone decides.
+    The horizon is 1 where the query's neighbours are points like others. Where they are hubs, as
+    among texts, shape is least certain, and the horizon grows up to 2. No score gets larger, so the
+    error bound of f holds for the blend. The distance to several examples is the mean of those to
+    the positive ones, by weight, as in `Euclidean`.
+
+    Reciprocal rank fusion adds ``1 / (60 + rank)`` over both orders of the candidates.
+
+    Parameters
+    ----------
+    kind : {"none", "blend", "reciprocal_rank"}
+    weight : float
+    """
+
+    kind: FusionKind = "none"
+    weight: float = 0.0
+
+    @classmethod
+    def of(cls, fusion: FusionLike) -> Fusion:
+        """Return what a checked ``fusion=`` stands for.
+
+        Examples
+        --------
+        >>> Fusion.of("auto"), Fusion.of(0)
+        (Fusion(kind='blend', weight=4.0), Fusion(kind='none', weight=0.0))
+        """
+        if fusion == "reciprocal_rank":
+            return cls("reciprocal_rank")
+        weight = WEIGHT if fusion == "auto" else 0.0 if fusion == "none" else float(fusion)
+        return cls("blend", weight) if weight else cls()
+
+    def n_candidates(self, top: int) -> int:
+        """Return how many points, best by shape, results are chosen among.
+
+        Examples
+        --------
+        >>> Fusion.of("auto").n_candidates(10), Fusion.of("none").n_candidates(10)
+        (500, 10)
+        """
+        if self.kind == "none":
+            return top
+        return max(LEAST_CANDIDATES, CANDIDATES_PER_RESULT * top)
+
+    def mixture(self, hubness: float) -> Fused:
+        """Return what is mixed for a query whose neighbours have this degree beside the mean."""
+        horizon = float(np.interp(hubness, HUBNESS, HORIZONS))
+        return Fused(self.kind, self.weight, horizon, hubness)
+
+    def fuse(
+        self, engine: Engine, query: Query, hood: Hood, solution: Solution, top: int
+    ) -> tuple[Solution, float]:
+        """Fuse the best points of a solution with their distances.
+
+        Points that score zero or less are left to shape.
+
+        Returns
+        -------
+        solution : Solution
+            In any order.
+        beyond : float
+            No point that is not there scores higher; inf where that is not known.
+        """
+        mixture, most = self.mixture(hood.hubness), self.n_candidates(top)
+        usable = (solution.scores > 0) & ~_among(solution.points, query.ids)
+        best = _best(solution.points, solution.scores, usable, most)
+        cut, best = len(best) > most, best[:most]
+        points, shape = solution.points[best], solution.scores[best]
+        scores, beyond = solution.scores.astype(np.float64), np.inf
+        if self.kind == "reciprocal_rank":
+            scores[best] = reciprocal_ranks(points, _mean_sq_distances(engine, query, points))
+        else:
+            far = mixture.horizon > 1  # then distances beyond the lists count
+            u = hood.of_listed(points)
+            if far:
+                u = hood.units(_mean_sq_distances(engine, query, points))
+            scores[best] = blended(shape, u, mixture)
+            beyond = self._beyond(solution, hood, points, shape, cut)
+        kept = ~usable
+        kept[best] = True
+        fused = replace(solution, scores=scores, shape=solution.scores, fused=mixture)
+        return fused.take(kept, complete=solution.complete and not cut), beyond
+
+    def everywhere(
+        self, hood: Hood, shape: FloatArray, sq_distances: FloatArray, others: BoolArray
+    ) -> tuple[FloatArray, Fused]:
+        """Fuse the shape scores of all points, of which ``others`` are ranked."""
+        mixture, scores = self.mixture(hood.hubness), shape.copy()
+        used = np.flatnonzero(others & (shape > 0))
+        used = used[np.lexsort((used, -shape[used]))]
+        if self.kind == "reciprocal_rank":
+            scores[used] = reciprocal_ranks(used, sq_distances[used])
+        else:
+            scores[used] = blended(shape[used], hood.units(sq_distances[used]), mixture)
+        return scores, mixture
+
+    def _beyond(
+        self, solution: Solution, hood: Hood, points: IntArray, shape: FloatArray, cut: bool
+    ) -> float:
+        """Return what a point that is no candidate can score at most.
+
+        Where the candidates are the best by shape, no other point has more shape than the last
+        of them; and what is no neighbour of the query loses at least what a distance of 1 costs.
+        """
+        if solution.complete and not cut:
+            return -np.inf
+        if not (solution.complete or solution.certified) or not len(shape):
+            return np.inf
+        listed = np.isin(hood.indices, points).all()
+        return float(shape[-1]) * float(np.exp(-self.weight * listed))
+
+
+def blended(shape: FloatArray, u: FloatArray, mixture: Fused) -> FloatArray:
+    """Return shape scores after what distance costs, see `Fusion`."""
+    scores: FloatArray = shape * np.exp(-mixture.weight * np.minimum(u, mixture.horizon))
+    return scores
+
+
+def reciprocal_ranks(points: IntArray, sq_distances: FloatArray) -> FloatArray:
+    """Return ``1 / (60 + rank)``, added up over the order of the points and that by distance."""
+    nearer = np.argsort(np.lexsort((points, sq_distances)))
+    ranks = np.arange(1, len(points) + 1)
+    scores: FloatArray = 1 / (RANK_OFFSET + ranks) + 1 / (RANK_OFFSET + 1 + nearer)
+    return scores
+
+
+def _mean_sq_distances(engine: Engine, query: Query, points: IntArray) -> FloatArray:
+    """Return the plain squared distances of some points to a query."""
+    mean: FloatArray = positive_shares(query) @ engine.between(query, points)
+    return mean
+
+
+def with_distances(engine: Engine, query: Query, answer: Solution) -> Solution:
+    """Return an answer with the plain distances of its points."""
+    sq_distances = _mean_sq_distances(engine, query, answer.points)
+    return replace(answer, distances=np.sqrt(np.maximum(sq_distances, 0.0)))
 
 
 def query_points(query: Query) -> tuple[IntArray, IntArray]:
@@ -28,7 +249,12 @@ def others_wanted(query: Query, top: int, include_query: bool) -> int:
 
 
 def ordered(
-    engine: Engine, query: Query, solution: Solution, top: int, include_query: bool
+    engine: Engine,
+    query: Query,
+    solution: Solution,
+    top: int,
+    include_query: bool,
+    beyond: float = np.inf,
 ) -> Solution:
     """Return the best ``top`` points of a solution, in order.
 
@@ -38,14 +264,14 @@ def ordered(
     of the query are left out, or come first and its negative ones last.
 
     The answer is certified if no point outside of it can score higher than one of it. The query's
-    own points, which are left out or come first or last by rule, do not count.
+    own points, which are left out or come first or last by rule, do not count. Where distance was
+    fused, no point that is not there scores higher than ``beyond``.
     """
-    n_found = len(solution.points) - len(query.ids)
-    if not (solution.complete or include_query) and n_found == top:
+    n_found, fused = len(solution.points) - len(query.ids), solution.fused is not None
+    if not (solution.complete or include_query or fused) and n_found == top:
         # The best, in order, and then the query's own: nothing is left to do.
-        points, scores = solution.points[:top], solution.scores[:top]
         certified = solution.certified or top >= engine.n_alive - len(query.ids)
-        return replace(solution, points=points, scores=scores, certified=certified)
+        return solution.take(slice(0, top), certified=certified)
     own = _among(solution.points, query.ids)
     points, scores = solution.points[~own], solution.scores[~own]
     if len(solution.points) > engine.n_alive and engine.alive is not None:
@@ -75,13 +301,10 @@ def ordered(
             outside = float(scores[negative].max(initial=-np.inf))
         if len(ids) > wanted:
             outside, ids, values = max(outside, values[wanted]), ids[:wanted], values[:wanted]
-    lowest = float(values.min(initial=np.inf))
-    certified = (
-        solution.certified
-        or len(ids) >= n_others
-        or len(ids) == 0
-        or (solution.complete and lowest > outside + 2 * solution.bound)
-    )
+    outside = max(outside, beyond) if fused else outside
+    clear = float(values.min(initial=np.inf)) > outside + 2 * solution.bound
+    proven = clear if fused else solution.certified or (solution.complete and clear)
+    certified = proven or len(ids) >= n_others or len(ids) == 0
     if include_query:
         first, last = query_points(query)
         score_of = dict(zip(solution.points[own].tolist(), solution.scores[own], strict=True))
@@ -89,7 +312,16 @@ def ordered(
         ends = [np.array([score_of.get(int(p), 0.0) for p in some]) for some in (first, last)]
         ids = np.concatenate([first, ids, last])[:top]
         values = np.concatenate([ends[0], values, ends[1]])[:top]
-    return replace(solution, points=ids, scores=values, certified=bool(certified))
+    shape = _values_at(solution.points, solution.shape, ids) if solution.shape is not None else None
+    return replace(solution, points=ids, scores=values, shape=shape, certified=bool(certified))
+
+
+def _values_at(points: IntArray, values: FloatArray, wanted: IntArray) -> FloatArray:
+    """Return the values of some points, zero for those that have none."""
+    order = np.argsort(points)
+    places = order[np.searchsorted(points, wanted, sorter=order).clip(max=max(0, len(points) - 1))]
+    found: FloatArray = np.where(points[places] == wanted, values[places], 0.0)
+    return found
 
 
 def _among(points: IntArray, ids: IntArray) -> BoolArray:
@@ -121,6 +353,13 @@ def _unreached(engine: Engine, query: Query, known: IntArray, wanted: int) -> In
         near = np.concatenate([near, others])[:wanted]
     found: IntArray = near
     return found
+
+
+def with_unreached(engine: Engine, query: Query, answer: Solution, points: IntArray) -> Solution:
+    """Return an answer with more points after it, which score zero."""
+    nothing = np.zeros(len(points))
+    part = Solution(points, nothing, 0.0, shape=nothing)
+    return answer.joined(with_distances(engine, query, part) if answer.fused else part)
 
 
 def one_sided(queries: Sequence[Query]) -> list[Query]:

@@ -24,10 +24,10 @@ from rankfold.graph.collective import CANDIDATES, can_stay, graph_for_all, kept_
 from rankfold.graph.remote import RemoteGraph
 from rankfold.neighbors import DistantEngine, Learned, changed_rows
 from rankfold.rankers.alternation import Alternation
-from rankfold.rankers.base import Ranker
+from rankfold.rankers.base import Ranker, by_query
 from rankfold.rankers.flow import Edges, Flow, ran_flow
 from rankfold.rankers.graph_step import GraphStep
-from rankfold.rankers.ordering import ordered
+from rankfold.rankers.ordering import FusionLike, ordered
 from rankfold.solvers import (
     DIRECT_LIMIT,
     SOLVERS,
@@ -36,10 +36,12 @@ from rankfold.solvers import (
     FetchingSolver,
     Solvers,
     System,
+    Wanted,
 )
 from rankfold.types import (
     NEGATIVE_WEIGHT,
     NOBODY,
+    FloatArray,
     IntArray,
     Neighbors,
     Query,
@@ -65,7 +67,7 @@ class RAN(Ranker):
     Parameters
     ----------
     n_neighbors : int or "auto"
-        Neighbours of every point, k in the paper. "auto" chooses 5 on clean manifolds and 20
+        Neighbours of every point, k in the paper. "auto" chooses 10 on clean manifolds and 20
         in diffuse data, by the intrinsic dimension; ``n_neighbors_`` says which.
     smoothness : float
         How much alike the scores of neighbours should be, lambda in the paper. Above zero, up to
@@ -113,6 +115,13 @@ class RAN(Ranker):
         are proven, or no score can be off by more than ``tol``. ``ranking.solution`` says how it
         ended, and bounds the error of every score in any case. With a budget, later
         alternations learn the rows of the same region, from stored candidates.
+    fusion : float, "auto", "reciprocal_rank" or "none"
+        How shape and plain distance share in the order. "auto" blends them: the score by shape is
+        multiplied by ``exp(-4 min(u, h))``, where u is the distance in the query's own unit, so
+        that near points stay ahead and shape decides beyond the horizon h; see `Fusion`. A number
+        is another weight than 4. "reciprocal_rank" adds up reciprocal ranks. "none" is the paper:
+        shape alone. ``ranking.shape`` and ``ranking.distances`` have the parts, and
+        ``ranking.solution.fused`` says what was taken, and why.
 
     Attributes
     ----------
@@ -158,6 +167,7 @@ class RAN(Ranker):
         guard: bool = True,
         solver: Literal["auto", "direct", "cg", "region"] = "auto",
         budget: Budget = "auto",
+        fusion: FusionLike = "auto",
     ) -> None:
         self.n_neighbors = n_neighbors
         self.smoothness = smoothness
@@ -171,6 +181,7 @@ class RAN(Ranker):
         self.guard = guard
         self.solver = solver
         self.budget = budget
+        self.fusion = fusion
 
     def alternations(
         self, ids: Any, *, top: int | None = None, include_query: bool = False
@@ -262,6 +273,7 @@ class RAN(Ranker):
         if self.scale == "natural":
             self.unit_ = first.end / self._smoothness or 1.0
         system = System.coupled(couplings)
+        self._all_degrees = (system.diagonal - system.margin) / (2 * self._smoothness)
         self._solvers = Solvers(system, self.solver, self.budget, self.tol, engine.n_alive)
         self._solvers.solver(self._solvers.name())
         if self._max_iter > 1:
@@ -389,45 +401,80 @@ class RAN(Ranker):
             )
 
     def _solve(
-        self, queries: Sequence[Query], tops: Sequence[int]
+        self,
+        queries: Sequence[Query],
+        wanted: Sequence[Wanted],
+        lists: Sequence[Neighbors | None],
     ) -> Iterator[tuple[Solution, Trace | None]]:
-        unseen, boundaries = self._attached(queries)
+        unseen, boundaries = self._attached(queries, lists)
         if self._max_iter == 1:
-            for solution in self._solvers.solve(boundaries, tops):
+            for solution in self._solvers.solve(boundaries, wanted):
                 yield solution, None
             return
-        for query, lists, boundary, top in zip(queries, unseen, boundaries, tops, strict=True):
-            budget = self._solvers.effort(top).budget
-            if self._solvers.name(top) == "region":
+        for query, near, boundary, one in zip(queries, unseen, boundaries, wanted, strict=True):
+            budget = self._solvers.effort(one.top).budget
+            if self._solvers.name(one.top) == "region":
                 first = self._solvers.reach(boundary, budget)
             else:
-                (first,) = self._solvers.solve([boundary], [top])
-            yield self._alternation.run(query, lists, first, budget)
+                (first,) = self._solvers.solve([boundary], [one])
+            yield self._alternation.run(query, near, first, budget)
+
+    def _nearest(self, queries: Sequence[Query]) -> list[Neighbors]:
+        """Return the nearest neighbours of each query's examples, in plain distance."""
+        ids, width = np.concatenate([query.ids for query in queries]), self._list_width
+        if self._learned or self._is_remote:
+            stored = self.engine_.rows(ids, width)
+        else:
+            stored = self.neighbors_.take(ids)
+        return by_query(queries, stored, self._searched(queries))
+
+    def _searched(
+        self, queries: Sequence[Query], lists: Sequence[Neighbors | None] = ()
+    ) -> Neighbors:
+        """Return the lists of the unseen vectors of all queries, unless they are known."""
+        width = self._list_width
+        vectors = np.concatenate([query.vectors for query in queries])
+        if not len(vectors):
+            return Neighbors(np.empty((0, width), dtype=np.intp), np.empty((0, width)))
+        known = [near for near in lists if near is not None]
+        if not known:
+            return self.engine_.search(vectors, width)
+        pairs = list(zip(queries, known, strict=True))
+        return Neighbors(
+            np.concatenate([near.indices[len(query.ids) :] for query, near in pairs]),
+            np.concatenate([near.sq_distances[len(query.ids) :] for query, near in pairs]),
+        )
+
+    @property
+    def _unit_neighbors(self) -> int:
+        return self._n_asked
+
+    def _relative_degrees(self, points: IntArray) -> FloatArray:
+        """Return degrees; rows of S sum to one, and so the mean degree is one."""
+        if self._remote is not None:
+            return self._remote.degrees(points)
+        degrees: FloatArray = self._all_degrees[points]
+        return degrees
 
     def _n_scores(self, top: int) -> int:
         return top if self._solvers.name(top) == "region" else self.engine_.n_points
 
-    def _attached(self, queries: Sequence[Query]) -> tuple[list[Neighbors], list[Boundary]]:
+    def _attached(
+        self, queries: Sequence[Query], lists: Sequence[Neighbors | None] = ()
+    ) -> tuple[list[Neighbors], list[Boundary]]:
         """Return the neighbours of each query's unseen vectors, and each as a boundary.
 
         A point of the query is clamped at its weight. So is an unseen vector, whose edges of
         weight ``s / 2`` also pull on their other ends: they add to the diagonal.
         """
-        n_vectors = [len(query.vectors) for query in queries]
-        width, unit = self._list_width, self._list_unit
-        nobody = Neighbors(np.empty((0, width), dtype=np.intp), np.empty((0, width)))
-        found = nobody
-        if any(n_vectors):
-            vectors = np.concatenate([query.vectors for query in queries])
-            found = self.engine_.search(vectors, width)
-            found = Neighbors(found.indices, found.sq_distances / unit)
-        lists, boundaries, end = [], [], 0
-        for query, count in zip(queries, n_vectors, strict=True):
-            own = found.take(np.arange(end, end + count)) if count else nobody
-            end += count
-            lists.append(own)
-            boundaries.append(self._boundary(query, own))
-        return lists, boundaries
+        found, width = self._searched(queries, lists), self._list_width
+        found = Neighbors(found.indices[:, :width], found.sq_distances[:, :width] / self._list_unit)
+        ends = np.cumsum([len(query.vectors) for query in queries]).tolist()
+        unseen = [
+            found.take(np.arange(end - len(query.vectors), end))
+            for query, end in zip(queries, ends, strict=True)
+        ]
+        return unseen, [self._boundary(*pair) for pair in zip(queries, unseen, strict=True)]
 
     def _boundary(self, query: Query, unseen: Neighbors) -> Boundary:
         n_ids = len(query.ids)

@@ -12,6 +12,7 @@ from rankfold.check import check_graph
 from rankfold.graph import GraphRecipe, make_graph
 from rankfold.rankers.base import Ranker
 from rankfold.rankers.flow import Edges, Entry, Flow, degree_or_one
+from rankfold.rankers.ordering import FUSION_NEIGHBORS
 from rankfold.rankers.transition import degrees, inverse, scale_rows
 from rankfold.types import FloatArray, IntArray, Query, Weights
 
@@ -28,7 +29,18 @@ class GraphRanker(Ranker):
         check_graph(self.weights_, self.engine_.n_points)
         if sparse.issparse(self.weights_):
             self.weights_ = sparse.csr_array(self.weights_)
+        sums = degrees(self.weights_)
+        self._all_degrees = sums / (sums[sums > 0].mean() if (sums > 0).any() else 1.0)
         self._prepare()
+
+    @property
+    def _unit_neighbors(self) -> int:
+        n_neighbors = getattr(self.graph_, "n_neighbors_", None) or FUSION_NEIGHBORS
+        return min(int(n_neighbors), max(1, self.engine_.n_alive - 2))
+
+    def _relative_degrees(self, points: IntArray) -> FloatArray:
+        found: FloatArray = self._all_degrees[points]
+        return found
 
     def edges(self, point: int) -> Edges:
         """Return the neighbours of a point in the graph."""

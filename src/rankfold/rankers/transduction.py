@@ -12,11 +12,19 @@ from scipy.sparse.linalg import cg
 from rankfold.check import check_count
 from rankfold.graph import GraphRecipe
 from rankfold.rankers.flow import Flow, transduction_flow
-from rankfold.rankers.ordering import joined, one_sided
+from rankfold.rankers.ordering import FusionLike, joined, one_sided
 from rankfold.rankers.seeded import GraphRanker
 from rankfold.rankers.transition import degrees, inverse, random_walk, scale_rows
-from rankfold.solvers.system import EPS, longest_row, without_noise
-from rankfold.types import NEGATIVE_WEIGHT, FloatArray, Query, Solution, Trace, Weights
+from rankfold.solvers.system import EPS, Wanted, longest_row, without_noise
+from rankfold.types import (
+    NEGATIVE_WEIGHT,
+    FloatArray,
+    Neighbors,
+    Query,
+    Solution,
+    Trace,
+    Weights,
+)
 
 LIMIT_TOL, MOST_STEPS = 1e-12, 10_000
 """Residual at which the harmonic limit is reached, and steps after which it is given up."""
@@ -50,6 +58,8 @@ class GraphTransduction(GraphRanker):
         How distances are measured, see `ExactEngine`.
     graph : {"adaptive", "gaussian"} or a graph
         What is diffused on: a name of `GRAPHS`, or a graph with settings of its own.
+    fusion : float, "auto", "reciprocal_rank" or "none"
+        How plain distance shares in the order; not at all by default, see `RAN`.
 
     Examples
     --------
@@ -72,10 +82,12 @@ class GraphTransduction(GraphRanker):
         *,
         metric: str = "euclidean",
         graph: str | GraphRecipe = "adaptive",
+        fusion: FusionLike = "none",
     ) -> None:
         self.n_steps = n_steps
         self.metric = metric
         self.graph = graph
+        self.fusion = fusion
 
     def _check_parameters(self) -> None:
         if self.n_steps is not None:
@@ -92,7 +104,10 @@ class GraphTransduction(GraphRanker):
         return transduction_flow(self.edges, self.n_steps, query, rows)
 
     def _solve(
-        self, queries: Sequence[Query], tops: Sequence[int]
+        self,
+        queries: Sequence[Query],
+        wanted: Sequence[Wanted],
+        lists: Sequence[Neighbors | None],
     ) -> Iterator[tuple[Solution, Trace | None]]:
         for solution in joined(queries, self._solutions(one_sided(queries))):
             yield solution, None

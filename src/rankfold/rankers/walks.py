@@ -10,6 +10,7 @@ import numpy as np
 from rankfold.check import check_budget, check_choice, check_count, check_positive, check_share
 from rankfold.graph import GraphRecipe
 from rankfold.rankers.flow import Flow, degree_or_one
+from rankfold.rankers.ordering import FusionLike
 from rankfold.rankers.seeded import SeededRanker
 from rankfold.solvers import (
     SOLVERS,
@@ -18,9 +19,10 @@ from rankfold.solvers import (
     Effort,
     Solvers,
     System,
+    Wanted,
 )
 from rankfold.solvers.system import solution_of
-from rankfold.types import Query, Solution, Trace
+from rankfold.types import Neighbors, Query, Solution, Trace
 
 
 class RestartRanker(SeededRanker):
@@ -80,9 +82,12 @@ class RestartRanker(SeededRanker):
         return boundaries
 
     def _solve(
-        self, queries: Sequence[Query], tops: Sequence[int]
+        self,
+        queries: Sequence[Query],
+        wanted: Sequence[Wanted],
+        lists: Sequence[Neighbors | None],
     ) -> Iterator[tuple[Solution, Trace | None]]:
-        for solution in self._solvers.solve(self._boundaries(queries), tops):
+        for solution in self._solvers.solve(self._boundaries(queries), wanted):
             yield solution, None
 
     def _n_scores(self, top: int) -> int:
@@ -119,6 +124,8 @@ class PersonalizedPageRank(RestartRanker):
     tol : float
         Without a budget, a query ends when its best points are proven, or no score can be off by
         more than this.
+    fusion : float, "auto", "reciprocal_rank" or "none"
+        How plain distance shares in the order; not at all by default, see `RAN`.
 
     Examples
     --------
@@ -140,6 +147,7 @@ class PersonalizedPageRank(RestartRanker):
         solver: Literal["auto", "direct", "cg", "region"] = "auto",
         budget: Budget = "auto",
         tol: float = 1e-9,
+        fusion: FusionLike = "none",
     ) -> None:
         self.alpha = alpha
         self.metric = metric
@@ -147,6 +155,7 @@ class PersonalizedPageRank(RestartRanker):
         self.solver = solver
         self.budget = budget
         self.tol = tol
+        self.fusion = fusion
 
 
 class ManifoldRanking(RestartRanker):
@@ -181,6 +190,8 @@ class ManifoldRanking(RestartRanker):
     tol : float
         The iteration ends when no score is further than this from its limit. Without a budget, so
         does a query whose best points are not proven before.
+    fusion : float, "auto", "reciprocal_rank" or "none"
+        How plain distance shares in the order; not at all by default, see `RAN`.
 
     Examples
     --------
@@ -204,6 +215,7 @@ class ManifoldRanking(RestartRanker):
         budget: Budget = "auto",
         max_iter: int = 10_000,
         tol: float = 1e-9,
+        fusion: FusionLike = "none",
     ) -> None:
         self.alpha = alpha
         self.metric = metric
@@ -212,6 +224,7 @@ class ManifoldRanking(RestartRanker):
         self.budget = budget
         self.max_iter = max_iter
         self.tol = tol
+        self.fusion = fusion
 
     def _check_parameters(self) -> None:
         check_count(self.max_iter, "max_iter")

@@ -11,7 +11,7 @@ from rankfold.solvers.choice import (
 )
 from rankfold.solvers.direct import DirectSolver
 from rankfold.solvers.region import FetchingSolver, Part, RegionSolver
-from rankfold.solvers.system import Boundary, Effort, System
+from rankfold.solvers.system import Boundary, Effort, System, Wanted
 
 __all__ = [
     "DIRECT_LIMIT",
@@ -28,4 +28,5 @@ __all__ = [
     "Solver",
     "Solvers",
     "System",
+    "Wanted",
 ]

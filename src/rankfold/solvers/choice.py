@@ -12,7 +12,7 @@ from scipy import sparse
 from rankfold.solvers.cg import GradientSolver
 from rankfold.solvers.direct import DirectSolver
 from rankfold.solvers.region import RegionSolver
-from rankfold.solvers.system import Boundary, Effort, System
+from rankfold.solvers.system import Boundary, Effort, System, Wanted
 from rankfold.types import Solution
 
 Budget = int | Literal["auto"] | None
@@ -112,10 +112,11 @@ class Solvers:
         limited = budget is not None and budget < self._n_alive
         return Effort(self.tol, top, budget if limited else None)
 
-    def solve(self, boundaries: Sequence[Boundary], tops: Sequence[int]) -> Iterator[Solution]:
-        """Solve for each boundary, to find so many best points."""
-        efforts = [self.effort(top) for top in tops]
-        return self.solver(self.name(max(tops, default=0))).solve(boundaries, efforts)
+    def solve(self, boundaries: Sequence[Boundary], wanted: Sequence[Wanted]) -> Iterator[Solution]:
+        """Solve for each boundary, to find what is wanted."""
+        efforts = [self.effort(one.top)._replace(top=one.candidates) for one in wanted]
+        longest = max((one.top for one in wanted), default=0)
+        return self.solver(self.name(longest)).solve(boundaries, efforts)
 
     def reach(self, boundary: Boundary, budget: int | None = None, tol: float = np.inf) -> Solution:
         """Return the scores of all points that a query reaches, or of all points."""

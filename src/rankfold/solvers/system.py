@@ -50,6 +50,21 @@ class Boundary(NamedTuple):
     lowest: float = 0.0
 
 
+class Wanted(NamedTuple):
+    """What an answer needs.
+
+    Parameters
+    ----------
+    top : int
+        Its length.
+    candidates : int
+        How many of the best points it is chosen from; as many as ``top``, or more.
+    """
+
+    top: int
+    candidates: int
+
+
 class Effort(NamedTuple):
     """When to stop.
 

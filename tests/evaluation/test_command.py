@@ -47,7 +47,7 @@ def test_json_rows():
     [
         ("table", "moons, "),
         ("markdown", "| dataset | metric | method |"),
-        ("latex", "% harm"),
+        ("latex", "% ran is "),
         ("csv", "dataset,method,metric,n_queries,mean,low,high,harm,p_value"),
     ],
 )
@@ -99,11 +99,18 @@ def test_bad_words(words, status, message):
 
 
 def test_interrupt(monkeypatch):
+    answer, blocks = RANKERS["ran"].rank_many, []
+
     def stop(self, queries, **options):
-        raise KeyboardInterrupt
+        blocks.append(queries)
+        if len(blocks) > 1:
+            raise KeyboardInterrupt
+        return answer(self, queries, **options)
 
     monkeypatch.setattr(RANKERS["ran"], "rank_many", stop)
-    result = call("moons", "--methods", "euclidean,ran", "--queries", "20", "--format", "csv")
+    result = call("moons", "--methods", "euclidean,ran", "--queries", "100", "--format", "csv")
     assert result.exit_code == 130
-    assert [row["method"] for row in csv.DictReader(StringIO(result.stdout))] == ["euclidean"] * 3
+    rows = list(csv.DictReader(StringIO(result.stdout)))
+    assert [row["method"] for row in rows] == ["euclidean", "ran"] * 3
+    assert {row["n_queries"] for row in rows} == {"64"}
     assert result.stderr.startswith("Stopped early")

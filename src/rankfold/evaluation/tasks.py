@@ -181,7 +181,6 @@ def labelled_task(
     queries: Any,
     include_query: bool = False,
     seed: int = 0,
-    names: Sequence[Any] | None = None,
     n_points: int | None = None,
 ) -> Task:
     """Return the task of finding the points that share a label.
@@ -189,11 +188,9 @@ def labelled_task(
     Parameters
     ----------
     dataset : Dataset
-        With labels as `label_codes` gives them; ``X`` is None where rankers are fitted already.
+        With labels as `label_codes` gives them.
     metrics, queries, include_query, seed
         As for `evaluate`.
-    names : sequence, optional
-        What points are called in the outcome; their rows by default.
     n_points : int, optional
         Points that can be results; all by default.
     """
@@ -210,14 +207,13 @@ def labelled_task(
         )
     if np.ndim(queries) == 0 and len(rows) < n_eligible:
         notes.append(_drawn(len(rows), n_eligible, seed))
-    called = rows.tolist() if names is None else [names[row] for row in rows]
     return Task(
         dataset.name,
         dataset.X,
         dataset.metric,
         n_points,
         rows.tolist(),
-        tuple(called),
+        tuple(rows.tolist()),
         SameLabel(dataset.labels, rows, include_query),
         _reported(metrics, "labels", n_points),
         include_query,

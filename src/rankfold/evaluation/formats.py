@@ -74,7 +74,7 @@ def to_text(
         console.print(below)
     for note in notes:
         console.print(note, highlight=False)
-    return screen.getvalue()
+    return "".join(f"{line.rstrip()}\n" for line in screen.getvalue().splitlines())
 
 
 def to_markdown(rows: Sequence[Row], gains: Sequence[DepthGain], notes: Sequence[str]) -> str:

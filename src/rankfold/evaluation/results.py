@@ -84,7 +84,7 @@ class Evaluation:
         return float(answered.mean()) if len(answered) else float("nan")
 
     def __str__(self) -> str:
-        return "\n".join(map(str.rstrip, self.to_text().splitlines()))
+        return self.to_text().rstrip("\n")
 
     def __repr__(self) -> str:
         methods = ", ".join(self.values)

@@ -194,9 +194,10 @@ def on_index(
     if unfit:
         option = "--" + unfit[0].replace("_", "-")
         raise click.UsageError(f"{option} is for files and data sets; {str(place)!r} is an index.")
+    name = Path(place.name).name
     with place.open() as index, telling_of_compilation(len(index)):
         if judged.label is not None:
-            return index.evaluate(judged.label, methods=methods, **common)
+            return index.evaluate(judged.label, methods=methods, name=name, **common)
         asked = read_questions(judged, {})
         check_width(asked.vectors, str(judged.queries), index)
         return index.evaluate(
@@ -204,6 +205,7 @@ def on_index(
             vector_ids=asked.ids,
             qrels=read_judgements(judged),
             methods=methods,
+            name=name,
             **common,
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rankfold.check import InputError, check_choice, check_count
@@ -101,6 +102,7 @@ class Asking(Contents):
         metrics: str | Sequence[str] | None = None,
         queries: Any = None,
         base: str | None = None,
+        name: str | None = None,
         progress: bool = False,
         seed: int = 0,
     ) -> Evaluation:
@@ -129,6 +131,8 @@ class Asking(Contents):
         queries : int, sequence of ids or "all", optional
             What to ask, or how much of it; by default everything, and 500 queries where there are
             more than 5,000 points.
+        name : str, optional
+            Stands for the index in the table; the name of its folder by default.
 
         Examples
         --------
@@ -159,11 +163,10 @@ class Asking(Contents):
             else:
                 judged = vectors, vector_ids, qrels or {}
                 task = by_judgements(self._keeper, engine, *judged, metrics, queries, seed)
-            fitted: dict[str | None, Ranker] = {
-                None: self._answering.fitted("euclidean", {}, engine)
-            }
-            for method in names:
-                fitted[method] = self._answering.fitted(method, {}, engine)
+            task = task if name is None else replace(task, name=name)
+            fitted: dict[str | None, Ranker] = {}
+            for one in (None, *names):
+                fitted[one] = self._answering.fitted(one or "euclidean", {}, engine)
             return run_task(fitted, task, base=base, progress=progress, seed=seed)
 
     def _ask(self, asked: Asked) -> Results:

@@ -55,7 +55,7 @@ def measure(model):
     """Yield an evaluation of every set in both spaces."""
     for name in SETS:
         for space, data in spaces(datasets.load(name), model).items():
-            found = evaluate(METHODS, data, METRICS)
+            found = evaluate(METHODS, data, METRICS, queries="all")
             if not found.complete:
                 raise KeyboardInterrupt
             yield name, space, found

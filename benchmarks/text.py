@@ -74,7 +74,7 @@ def labelled(name, texts, labels):
 
 def measure(dataset):
     """Return what every method gains, and what is known of the corpus."""
-    found = evaluate(METHODS, dataset, METRICS)
+    found = evaluate(METHODS, dataset, METRICS, queries="all")
     if not found.complete:
         raise KeyboardInterrupt
     engine = ExactEngine(dataset.X, dataset.metric)

@@ -15,8 +15,8 @@ def gain_rows(evaluations, **also):
         of the same queries.
     """
     for method, (found, name) in evaluations.items():
-        for metric, plain in found.plain.items():
-            values = found.values[name][metric]
+        for metric in found.metrics:
+            values, plain = found.values[name][metric], found.plain[metric]
             row = {**also, "method": method, "measure": metric, "mean %": percent(values)}
             yield row | compared(values, plain)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -349,8 +349,9 @@ class Dataset:
     name : str
     X : array, shape (n_points, n_features) or (n_points, n_points)
         Vectors, or distances where ``metric`` is precomputed.
-    labels : array of int, shape (n_points,)
-        The class of each point; those of the query's class are relevant.
+    labels : array, shape (n_points,)
+        The class of each point, numbers or texts; those of the query's class are relevant. Points
+        with None or NaN have no label: they are neither queries nor relevant.
     metric : str
         The metric that ``X`` is meant for.
     """
@@ -363,3 +364,45 @@ class Dataset:
     def __repr__(self) -> str:
         shape = " x ".join(map(str, np.shape(self.X)))
         return f"Dataset({self.name!r}, {shape}, {self.metric})"
+
+
+@dataclass(frozen=True, eq=False)
+class SearchCollection:
+    """Documents, questions that are not among them, and judgements of what answers which.
+
+    Parameters
+    ----------
+    name : str
+    X : array, shape (n_documents, n_features)
+        Vectors of the documents.
+    queries : array, shape (n_queries, n_features)
+        Vectors of the questions.
+    qrels : dict of dict
+        ``qrels[query][document]`` is a grade, as `read_qrels` gives it; above zero is relevant.
+    metric : str
+        The metric that the vectors are meant for. By cosine, documents whose vectors are all zeros
+        cannot be found; they are left out, and the outcome says so.
+    ids, query_ids : sequence, optional
+        What ``qrels`` calls the documents and the questions, compared as text; their row numbers
+        by default.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankfold.evaluation import SearchCollection
+    >>> SearchCollection("pets", np.eye(3), np.ones((1, 3)), {"0": {"2": 1}})
+    SearchCollection('pets', 3 x 3, 1 queries, euclidean)
+    """
+
+    name: str
+    X: FloatArray
+    queries: FloatArray
+    qrels: Mapping[Any, Mapping[Any, int]]
+    metric: str = "euclidean"
+    ids: Sequence[Any] | None = None
+    query_ids: Sequence[Any] | None = None
+
+    def __repr__(self) -> str:
+        shape = " x ".join(map(str, np.shape(self.X)))
+        asked = f"{len(self.queries):,} queries"
+        return f"SearchCollection({self.name!r}, {shape}, {asked}, {self.metric})"

@@ -55,6 +55,15 @@ def test_queries(pair, method):
         check_answers(*pair, method=method, **settings)
 
 
+def test_evaluations(pair):
+    asked = {"vectors": NEW, "qrels": {row: {row + 7: 1, f"p{row + 1}": 2} for row in range(4)}}
+    for task in ({"label": "color"}, asked):
+        found = [index.evaluate(**task) for index in pair]
+        in_folder, in_database = ([row.mean for row in one.table()] for one in found)
+        assert in_folder == pytest.approx(in_database, abs=2e-3)  # near ties may fall otherwise
+        assert found[0].queries == found[1].queries
+
+
 def test_round_trips_are_counted(pair):
     folder, table = pair
     trips = [table.query("p1").ranking.solution.round_trips for _ in range(2)]

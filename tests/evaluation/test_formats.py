@@ -18,7 +18,7 @@ def found():
     plain = {name: rng.random(40) for name in ("ndcg@10", "r_precision")}
     better = {name: np.minimum(1, values + 0.2) for name, values in plain.items()}
     values = {"euclidean": plain, "better": better, STRANGE: plain}
-    return Evaluation("a data set", tuple(range(40)), values, plain, base="euclidean")
+    return Evaluation("a data set", tuple(range(40)), values, plain, tuple(plain), base="euclidean")
 
 
 def test_json_rows(found):
@@ -81,6 +81,8 @@ def test_text_is_plain_and_names_the_base(found):
 
 def test_markup_in_names_is_not_interpreted():
     values = {"r_precision": np.ones(3)}
-    text = Evaluation("[red]x[/red]", (0, 1, 2), {"[bold]m[/bold]": values}, values).to_text()
+    names = ("r_precision",)
+    found = Evaluation("[red]x[/red]", (0, 1, 2), {"[bold]m[/bold]": values}, values, names)
+    text = found.to_text()
     assert "[red]x[/red]" in text
     assert "[bold]m[/bold]" in text

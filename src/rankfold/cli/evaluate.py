@@ -1,29 +1,117 @@
-"""``rankfold evaluate``."""
+"""``rankfold evaluate``: methods side by side on a data set, a file or an index."""
 
 from __future__ import annotations
 
-import shutil
+from dataclasses import dataclass
+from inspect import signature
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from rankfold.cli.errors import INTERRUPTED
+from rankfold.cli.compiling import telling_of_compilation
+from rankfold.cli.errors import INTERRUPTED, Command
+from rankfold.cli.ids import read_new_ids
 from rankfold.cli.options import words
+from rankfold.cli.places import Place, placed
+from rankfold.cli.reading import check_width, read, reading_options
+from rankfold.cli.tables import terminal_width
+
+if TYPE_CHECKING:
+    from rankfold.evaluation import Evaluation, SearchCollection
+    from rankfold.inputs import Points
+    from rankfold.types import Dataset
+
+EXAMPLES = """\b
+Examples:
+  rankfold evaluate digits
+  rankfold evaluate packages --label section
+  rankfold evaluate vectors.parquet --label kind --metric cosine
+  rankfold evaluate documents.npz --queries questions.npz --qrels judged.qrels --metric cosine
+"""
 
 
-@click.command()
-@click.argument("dataset")
+def sample(text: str) -> int | Literal["all"]:
+    """Return how many queries to draw, or "all".
+
+    Examples
+    --------
+    >>> sample("500"), sample("all")
+    (500, 'all')
+    """
+    if text == "all":
+        return "all"
+    if text.isdecimal() and int(text) >= 1:
+        return int(text)
+    raise click.BadParameter(f"{text!r} is neither a whole number from 1 nor 'all'.")
+
+
+@dataclass(frozen=True)
+class Judgements:
+    """What says which points are relevant; at most one of both is there.
+
+    Parameters
+    ----------
+    label : str or None
+        The column that points share.
+    queries, qrels : Path or None
+        Files of questions, and of judgements.
+    query_ids : str or None
+        A file of ids of the questions.
+    """
+
+    label: str | None
+    queries: Path | None
+    qrels: Path | None
+    query_ids: str | None
+
+    def __post_init__(self) -> None:
+        if (self.queries is None) != (self.qrels is None):
+            raise click.UsageError("--queries and --qrels belong together; give both.")
+        if self.label is not None and self.qrels is not None:
+            raise click.UsageError(
+                "Give --label, or --queries and --qrels: only one can say what is relevant."
+            )
+        if self.query_ids is not None and self.queries is None:
+            raise click.UsageError("--query-ids are those of --queries; give both.")
+
+    def __bool__(self) -> bool:
+        return self.label is not None or self.qrels is not None
+
+
+@click.command(cls=Command, epilog=EXAMPLES)
+@placed(click.argument("name", metavar="DATA"))
+@click.option("--label", metavar="COLUMN", help="Points that share its value are relevant.")
 @click.option(
-    "--methods", default="all", show_default=True, help="Names of methods, parted by commas."
+    "--queries",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Vectors of questions that are not among the documents; with --qrels.",
+)
+@click.option(
+    "--qrels",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="What is relevant to them, in the format of TREC: query 0 document grade.",
+)
+@click.option("--query-ids", metavar="FILE", help="A file of ids of the questions, one per line.")
+@click.option(
+    "--methods",
+    default="euclidean,ran",
+    show_default=True,
+    help="Names of methods, comma-separated, or all.",
 )
 @click.option(
     "--metrics",
-    default="r_precision,average_precision,ndcg@10",
-    show_default=True,
-    help="Measures, parted by commas.",
+    help="Measures, comma-separated, such as precision@10,average_precision; else the usual ones, "
+    "which need no complete ranking among more than 5,000 points.",
 )
-@click.option("--queries", type=int, help="Draw this many queries at random; else all.")
+@click.option(
+    "--sample",
+    type=sample,
+    metavar="NUMBER|all",
+    help="Draw so many queries at random; else all, or 500 among more than 5,000 points.",
+)
 @click.option("--include-query", is_flag=True, help="Let a query be one of its own results.")
 @click.option("--base", help="Method that the paired test compares with; else plain distance.")
 @click.option(
@@ -35,44 +123,53 @@ from rankfold.cli.options import words
     help="How the result is written to standard output.",
 )
 @click.option(
+    "--metric",
+    type=click.Choice(["euclidean", "cosine"]),
+    help="Of a file; else that which it names, else euclidean.",
+)
+@reading_options
+@click.option(
     "--folder",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Folder of the data files; else that of RANKFOLD_DATA, the cache, or a download.",
+    help="Folder of a data set's file; else that of RANKFOLD_DATA, the cache, or a download.",
 )
 @click.option("--jobs", type=int, default=1, show_default=True, help="Processes to share the work.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of all random draws.")
 def evaluate(
-    dataset: str,
+    place: Place,
+    label: str | None,
+    queries: Path | None,
+    qrels: Path | None,
+    query_ids: str | None,
     methods: str,
-    metrics: str,
-    queries: int | None,
-    include_query: bool,
+    metrics: str | None,
+    sample: int | Literal["all"] | None,
     base: str | None,
     form: str,
-    folder: Path | None,
-    jobs: int,
     seed: int,
+    **options: Any,
 ) -> None:
-    """Measure methods side by side on DATASET, with intervals, tests and harm.
+    """Measure methods side by side on DATA, with intervals, tests and harm.
 
-    Ctrl-C prints what is done so far and ends with status 130.
+    DATA is the name of a data set; or, with --label or with --queries and --qrels, an index or a
+    file of vectors, as for index build. An index ranks on the graph that it has. Ctrl-C prints
+    what is done so far and ends with status 130.
     """
-    from rankfold.datasets import load
-    from rankfold.evaluation import evaluate as measure
-
-    result = measure(
-        _rankers(methods),
-        load(dataset, folder),
-        words(metrics),
-        queries=queries,
-        include_query=include_query,
-        base=base,
-        n_jobs=jobs,
-        progress=True,
-        seed=seed,
-    )
+    judged = Judgements(label, queries, qrels, query_ids)
+    common = {
+        "metrics": None if metrics is None else words(metrics),
+        "queries": sample,
+        "base": base,
+        "seed": seed,
+        "progress": True,
+    }
+    names = method_names(methods)
+    if judged and is_index(place):
+        result = on_index(place, judged, names, common, options)
+    else:
+        result = on_data(place, judged, names, common, options)
     write = {
-        "table": lambda: result.to_text(shutil.get_terminal_size((100, 24)).columns),
+        "table": lambda: result.to_text(terminal_width()),
         "markdown": result.to_markdown,
         "latex": result.to_latex,
         "csv": result.to_csv,
@@ -84,15 +181,170 @@ def evaluate(
         raise SystemExit(INTERRUPTED)
 
 
-def _rankers(names: str) -> dict[str, Any]:
-    """Return the named methods with their default parameters."""
+def on_index(
+    place: Place,
+    judged: Judgements,
+    methods: list[str],
+    common: dict[str, Any],
+    options: dict[str, Any],
+) -> Evaluation:
+    """Measure methods on the graph of an index."""
+    given = [name for name, value in options.items() if value not in (None, False)]
+    unfit = [name for name in given if not (name == "jobs" and options["jobs"] == 1)]
+    if unfit:
+        option = "--" + unfit[0].replace("_", "-")
+        raise click.UsageError(f"{option} is for files and data sets; {str(place)!r} is an index.")
+    name = Path(place.name).name
+    with place.open() as index, telling_of_compilation(len(index)):
+        if judged.label is not None:
+            return index.evaluate(judged.label, methods=methods, name=name, **common)
+        asked = read_questions(judged, {})
+        check_width(asked.vectors, str(judged.queries), index)
+        return index.evaluate(
+            vectors=asked.vectors,
+            vector_ids=asked.ids,
+            qrels=read_judgements(judged),
+            methods=methods,
+            name=name,
+            **common,
+        )
+
+
+def on_data(
+    place: Place,
+    judged: Judgements,
+    methods: list[str],
+    common: dict[str, Any],
+    options: dict[str, Any],
+) -> Evaluation:
+    """Measure methods on a data set or a file."""
+    from rankfold.evaluation import evaluate as measure
+    from rankfold.rankers import RANKERS
+
+    folder, jobs, include_query = (
+        options.pop(name) for name in ("folder", "jobs", "include_query")
+    )
+    data: Dataset | SearchCollection
+    if judged:
+        data = read_data(Path(place.name), judged, options)
+    else:
+        data = load_dataset(place.name, folder)
+    with telling_of_compilation(len(data.X)):
+        return measure(
+            {name: RANKERS[name]() for name in methods},
+            data,
+            include_query=include_query,
+            n_jobs=jobs,
+            **common,
+        )
+
+
+def load_dataset(name: str, folder: Path | None) -> Dataset:
+    """Load a data set by its name, and say what a file or an index needs."""
+    from rankfold.datasets import DATASETS, load
+
+    if name not in DATASETS and Path(name).exists():
+        raise click.UsageError(
+            f"{name!r} is a file or a folder: give --label COLUMN, or --queries FILE and --qrels "
+            "FILE, to say what is relevant."
+        )
+    return load(name, folder)
+
+
+def read_data(
+    file: Path, judged: Judgements, options: dict[str, Any]
+) -> Dataset | SearchCollection:
+    """Read labelled points, or documents with questions and judgements."""
+    from rankfold.evaluation import SearchCollection
+
+    given = options.pop("metric")
+    if judged.label is not None:
+        return read_labelled(file, judged.label, given, options)
+    asked = read_questions(judged, options)
+    documents = read(file, **options)
+    metric = given or documents.metric or "euclidean"
+    qrels = read_judgements(judged)
+    return SearchCollection(
+        file.stem, documents.vectors, asked.vectors, qrels, metric, documents.ids, asked.ids
+    )
+
+
+def read_labelled(file: Path, label: str, metric: str | None, options: dict[str, Any]) -> Dataset:
+    """Read points of which a column says what belongs together."""
+    import numpy as np
+
+    from rankfold.check import InputError
+    from rankfold.inputs.reading import reader_of
+    from rankfold.types import Dataset
+
+    alone = options["payload"] is None and options["payload_columns"] is None
+    if alone and "payload_columns" in signature(reader_of(file)).parameters:
+        options = {**options, "payload_columns": [label]}  # else numbers would be of the vector
+    points = read(file, **options)
+    columns = points.payload or {}
+    if label not in columns:
+        known = ", ".join(map(repr, columns)) or "none"
+        raise InputError(
+            f"--label is {label!r}, but the columns beside the vectors of {str(file)!r} are "
+            f"{known}; name one of these, or bring a table with --payload."
+        )
+    labels: Any = np.array(columns[label], dtype=object)
+    return Dataset(file.stem, points.vectors, labels, metric or points.metric or "euclidean")
+
+
+def read_questions(judged: Judgements, options: dict[str, Any]) -> Points:
+    """Read the vectors of questions, with ids where there are some.
+
+    Names of columns that were given hold for this file, too, if it is of a kind that has any.
+    """
+    from rankfold.inputs import Points, read_vectors
+    from rankfold.inputs.queries import TEXT_SUFFIXES
+    from rankfold.inputs.reading import reader_of
+
+    file = judged.queries or Path()
+    if file.suffix.lower() in TEXT_SUFFIXES:
+        names = None if judged.query_ids is None else read_new_ids(judged.query_ids)
+        return Points(read_vectors(file), names)
+    known = signature(reader_of(file)).parameters
+    shared = {
+        name: options.get(name)
+        for name in ("id_column", "vector_columns", "header")
+        if name in known
+    }
+    if "dataset" in known:
+        shared["dataset"] = "test"
+    return read(file, ids=judged.query_ids, payload=None, **shared)
+
+
+def read_judgements(judged: Judgements) -> dict[str, dict[str, int]]:
+    """Read which documents are relevant to which question."""
+    from rankfold.evaluation import read_qrels
+    from rankfold.inputs.reading import check_file
+
+    file = judged.qrels or Path()
+    check_file(file)
+    return read_qrels(file)
+
+
+def is_index(place: Place) -> bool:
+    """Tell an index from a file of vectors or a folder of images."""
+    from rankfold.storage.manifest import DATABASE
+
+    path = Path(place.name)
+    if path.is_file():
+        return False
+    return place.engine is not None or (path / DATABASE).is_file()
+
+
+def method_names(text: str) -> list[str]:
+    """Return the methods that were named."""
     from rankfold.check import InputError
     from rankfold.rankers import RANKERS
 
-    chosen = list(RANKERS) if names == "all" else words(names)
-    for name in chosen or [names]:
+    chosen = list(RANKERS) if text == "all" else words(text)
+    for name in chosen or [text]:
         if name not in RANKERS:
             raise InputError(
                 f"method {name!r} is not known; choose from all, {', '.join(RANKERS)}."
             )
-    return {name: RANKERS[name]() for name in chosen}
+    return chosen

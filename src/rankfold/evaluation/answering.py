@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
+from uuid import uuid4
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -13,8 +14,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from sklearn.base import clone
 
-from rankfold.evaluation.measures import Measure, depth_of, measure_all
-from rankfold.types import Dataset, FloatArray, IntArray, Ranking
+from rankfold.evaluation.tasks import Task
+from rankfold.rankers import Euclidean, Ranker
+from rankfold.types import FloatArray, IntArray, Ranking
 
 BLOCK = 64
 """Queries answered at once. The same however many processes share the work, because the
@@ -30,7 +32,7 @@ class Ranks(Protocol):
         """Learn the shape of the data."""
 
     def rank_many(
-        self, queries: Sequence[int], *, top: int | None = None, include_query: bool = False
+        self, queries: Sequence[Any], *, top: int | None = None, include_query: bool = False
     ) -> list[Ranking]:
         """Rank the database for many queries."""
 
@@ -41,75 +43,47 @@ class Ranks(Protocol):
         """Change some parameters."""
 
 
-@dataclass(frozen=True, eq=False)
-class Task:
-    """Queries on a data set, and how their answers are measured.
+Methods = Mapping[str | None, Ranks]
+"""Rankers by name; None is plain distance, which all others are compared with."""
 
-    Parameters
-    ----------
-    dataset : Dataset
-    queries : array of int
-    measures : tuple of Measure
-    include_query : bool
-        Whether a query is one of its own results, and relevant.
-    """
-
-    dataset: Dataset
-    queries: IntArray
-    measures: tuple[Measure, ...]
-    include_query: bool
-
-    def n_relevant(self) -> IntArray:
-        """Return how many results each query looks for."""
-        counts = class_sizes(self.dataset.labels)[self.queries]
-        return counts if self.include_query else counts - 1
-
-    def top(self) -> int:
-        """Return how many results the measures look at."""
-        most = int(self.n_relevant().max())
-        return depth_of(self.measures, most, len(self.dataset.labels))
-
-    def measured(self, places: IntArray, answers: Sequence[IntArray]) -> dict[str, FloatArray]:
-        """Measure the answers to the queries at these places."""
-        labels = self.dataset.labels
-        sizes = self.n_relevant()
-        rows = [
-            measure_all(
-                self.measures,
-                (labels[ids] == labels[self.queries[place]]).astype(np.float64),
-                np.ones(sizes[place]),
-            )
-            for place, ids in zip(places, answers, strict=True)
-        ]
-        return {name: np.array([row[name] for row in rows]) for name in rows[0]}
+Values = dict[str, FloatArray]
+"""A value for every query, by the name of the measure; NaN where there is none yet."""
 
 
 class Part(NamedTuple):
     """Measures of one method on the queries at some places of the task."""
 
-    method: str
+    method: str | None
     places: IntArray
-    values: dict[str, FloatArray]
+    values: Values
 
 
-def class_sizes(labels: IntArray) -> IntArray:
-    """Return for every point how many have its label, itself among them.
+class Work(NamedTuple):
+    """What a process has to do: let some methods answer blocks of queries."""
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> class_sizes(np.array([7, 3, 7]))
-    array([2, 1, 2])
-    """
-    _, place, counts = np.unique(labels, return_inverse=True, return_counts=True)
-    sizes: IntArray = counts[place]
-    return sizes
+    key: str
+    methods: Methods
+    task: Task
 
 
 def answer(
-    rankers: Mapping[str, Ranks], task: Task, n_jobs: int, progress: bool
-) -> tuple[dict[str, dict[str, FloatArray]], bool]:
+    methods: Methods, task: Task, n_jobs: int, progress: bool, in_turn: bool = False
+) -> tuple[dict[str | None, Values], bool]:
     """Let every method answer every query.
+
+    All methods answer a block of queries before the next one begins, so that work that is
+    stopped has compared them on the same queries.
+
+    Parameters
+    ----------
+    methods : dict of name to ranker
+    task : Task
+    n_jobs : int
+        Processes that share the blocks.
+    progress : bool
+    in_turn : bool
+        Whether each method answers all queries before the next one is fitted, because they are
+        too many to be fitted at once.
 
     Returns
     -------
@@ -121,60 +95,93 @@ def answer(
     n_queries = len(task.queries)
     values = {
         method: {measure.name: np.full(n_queries, np.nan) for measure in task.measures}
-        for method in rankers
+        for method in methods
     }
-    work = _in_processes if n_jobs > 1 else _here
+    groups = [{name: methods[name]} for name in methods] if in_turn else [dict(methods)]
+    blocks = [np.arange(n, min(n + BLOCK, n_queries)) for n in range(0, n_queries, BLOCK)]
+    work = [Work(uuid4().hex, group, task) for group in groups]
+    answered = _in_processes(work, blocks, n_jobs) if n_jobs > 1 else _here(work, blocks)
     try:
-        with _bar(progress, len(rankers) * n_queries) as advance:
-            for part in work(rankers, task, n_jobs):
+        with _bar(progress, sum(name is not None for name in methods) * n_queries) as advance:
+            for part in answered:
                 for metric, found in part.values.items():
                     values[part.method][metric][part.places] = found
-                advance(part.method, len(part.places))
+                if part.method is not None:
+                    advance(part.method, len(part.places))
     except KeyboardInterrupt:
         return values, False
     return values, True
 
 
-def _here(rankers: Mapping[str, Ranks], task: Task, n_jobs: int) -> Iterator[Part]:
-    places = np.arange(len(task.queries))
-    for method, ranker in rankers.items():
-        yield from _answer_part(method, ranker, task, places)
+def _here(work: Sequence[Work], blocks: Sequence[IntArray]) -> Iterator[Part]:
+    engine = None
+    for key, methods, task in work:
+        if engine is None:
+            engine = _engine(task)
+        fitted = _fitted(methods, task, engine)
+        for block in blocks:
+            yield from _answered(Work(key, fitted, task), block)
 
 
-def _in_processes(rankers: Mapping[str, Ranks], task: Task, n_jobs: int) -> Iterator[Part]:
-    """Cut the queries into as many runs of blocks as there are processes.
+def _in_processes(work: Sequence[Work], blocks: Sequence[IntArray], n_jobs: int) -> Iterator[Part]:
+    """Send blocks to processes.
 
-    Each run fits its method anew: a fitted one may hold a factorisation, which cannot
-    be sent to another process.
+    Each process fits the methods anew: a fitted one may hold a factorisation, which cannot be sent
+    to another process.
     """
-    blocks = np.arange(0, len(task.queries), BLOCK)
-    runs = [
-        np.arange(run[0], min(run[-1] + BLOCK, len(task.queries)))
-        for run in np.array_split(blocks, min(n_jobs, len(blocks)))
-    ]
-    calls = (
-        delayed(_answer_whole)(method, ranker, task, places)
-        for method, ranker in rankers.items()
-        for places in runs
-    )
+    calls = (delayed(_answer_there)(one, block) for one in work for block in blocks)
     for parts in Parallel(n_jobs=n_jobs, return_as="generator_unordered")(calls):
         yield from parts
 
 
-def _answer_whole(method: str, ranker: Ranks, task: Task, places: IntArray) -> list[Part]:
-    return list(_answer_part(method, ranker, task, places))
+def _answer_there(work: Work, block: IntArray) -> list[Part]:
+    return list(_answered(_fitted_there(_Known(work)), block))
 
 
-def _answer_part(method: str, ranker: Ranks, task: Task, places: IntArray) -> Iterator[Part]:
-    own = clone(ranker).set_params(metric=task.dataset.metric)
-    own.fit(task.dataset.X)
-    top = task.top()
-    for start in range(0, len(places), BLOCK):
-        block = places[start : start + BLOCK]
-        rankings = own.rank_many(
-            task.queries[block].tolist(), top=top, include_query=task.include_query
-        )
-        yield Part(method, block, task.measured(block, [ranking.ids for ranking in rankings]))
+class _Known:
+    """Work that is recognised by its key, so that a process fits once for all its blocks."""
+
+    def __init__(self, work: Work) -> None:
+        self.work = work
+
+    def __hash__(self) -> int:
+        return hash(self.work.key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Known) and other.work.key == self.work.key
+
+
+@lru_cache(maxsize=1)
+def _fitted_there(known: _Known) -> Work:
+    work = known.work
+    return work._replace(methods=_fitted(work.methods, work.task, _engine(work.task)))
+
+
+def _engine(task: Task) -> Any:
+    """Return the engine that all methods share, plain distance among them."""
+    return None if task.X is None else Euclidean(task.metric).fit(task.X).engine_
+
+
+def _fitted(methods: Methods, task: Task, engine: Any) -> Methods:
+    if task.X is None:
+        return methods
+    copies = {name: clone(r).set_params(metric=task.metric) for name, r in methods.items()}
+    return {
+        name: copy.fit(engine if isinstance(copy, Ranker) else task.X)
+        for name, copy in copies.items()
+    }
+
+
+def _answered(work: Work, block: IntArray) -> Iterator[Part]:
+    """Let every method answer a block; a ranker of two names answers once."""
+    _, methods, task = work
+    queries, top = [task.queries[place] for place in block.tolist()], task.top()
+    known: dict[int, Values] = {}
+    for name, ranker in methods.items():
+        if id(ranker) not in known:
+            rankings = ranker.rank_many(queries, top=top, include_query=task.include_query)
+            known[id(ranker)] = task.measured(block, [ranking.ids for ranking in rankings])
+        yield Part(name, block, known[id(ranker)])
 
 
 @contextmanager

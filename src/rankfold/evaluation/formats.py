@@ -12,7 +12,12 @@ from rich.box import ASCII_DOUBLE_HEAD
 from rich.console import Console, JustifyMethod
 from rich.table import Table
 
+from rankfold.evaluation.depths import DepthGain
+
 JSON_FIELDS = ("dataset", "method", "metric", "mean", "low", "high", "harm")
+
+PLAIN = "plain distance"
+"""What all methods are compared with."""
 
 HEAD = ("metric", "method", "queries", "mean", "95 % interval", "harm", "p")
 
@@ -32,8 +37,7 @@ class Row:
     harm : float
         Share of queries that come out worse than under plain distance.
     p_value : float or None
-        Of the paired test against the base; None for the base itself, and where a stop has
-        left no query that both have answered.
+        Of the paired test against the base; None for the base itself.
     """
 
     dataset: str
@@ -47,27 +51,39 @@ class Row:
     p_value: float | None
 
 
-def to_text(rows: Sequence[Row], title: str, notes: Sequence[str], width: int | None = None) -> str:
-    """Return a table in plain ASCII, one section per metric."""
-    table = Table(title=title, title_justify="left", box=ASCII_DOUBLE_HEAD)
-    for name in HEAD:
-        align: JustifyMethod = "left" if name in ("metric", "method") else "right"
-        table.add_column(name, justify=align, overflow="fold")
+def to_text(
+    rows: Sequence[Row],
+    gains: Sequence[DepthGain],
+    title: str,
+    notes: Sequence[str],
+    width: int | None = None,
+) -> str:
+    """Return tables in plain ASCII, the first with a section per metric."""
+    table = _empty_table(title, HEAD, n_left=2)
     for place, (cells, row) in enumerate(zip(_cells(rows), rows, strict=True)):
         last = place + 1 == len(rows) or rows[place + 1].metric != row.metric
         table.add_row(*cells, end_section=last)
     screen = StringIO()
     console = Console(file=screen, width=width or 100, color_system=None, markup=False)
     console.print(table)
+    if gains:
+        head, *lines = _depth_cells(gains)
+        below = _empty_table(None, head, n_left=1)
+        for line in lines:
+            below.add_row(*line)
+        console.print(below)
     for note in notes:
         console.print(note, highlight=False)
-    return screen.getvalue()
+    return "".join(f"{line.rstrip()}\n" for line in screen.getvalue().splitlines())
 
 
-def to_markdown(rows: Sequence[Row], notes: Sequence[str]) -> str:
-    """Return a pipe table, followed by the notes."""
+def to_markdown(rows: Sequence[Row], gains: Sequence[DepthGain], notes: Sequence[str]) -> str:
+    """Return pipe tables, followed by the notes."""
     lines = [_pipes(("dataset", *HEAD)), "|---|---|---|---:|---:|---:|---:|---:|"]
     lines += [_pipes((row.dataset, *cells)) for cells, row in zip(_cells(rows), rows, strict=True)]
+    if gains:
+        head, *others = _depth_cells(gains)
+        lines += ["", _pipes(head), "|---" + "|---:" * (len(head) - 1) + "|", *map(_pipes, others)]
     return "\n".join([*lines, "", *notes]) + "\n"
 
 
@@ -110,6 +126,24 @@ def _cells(rows: Sequence[Row]) -> Iterator[tuple[str, ...]]:
             f"{row.harm:.1%}",
             _p_text(row.p_value),
         )
+
+
+def _depth_cells(gains: Sequence[DepthGain]) -> list[tuple[str, ...]]:
+    """Return the precision by depth: a head, plain distance, and a line for each method."""
+    depths = sorted({gain.depth for gain in gains})
+    lines: dict[str, dict[int, float]] = {PLAIN: {gain.depth: gain.plain for gain in gains}}
+    for gain in gains:
+        lines.setdefault(gain.method, {})[gain.depth] = gain.mean
+    head = ("precision at", *map(str, depths))
+    return [head, *((name, *(f"{of[n]:.3f}" for n in depths)) for name, of in lines.items())]
+
+
+def _empty_table(title: str | None, head: Sequence[str], n_left: int) -> Table:
+    table = Table(title=title, title_justify="left", box=ASCII_DOUBLE_HEAD)
+    for place, name in enumerate(head):
+        align: JustifyMethod = "left" if place < n_left else "right"
+        table.add_column(name, justify=align, overflow="fold")
+    return table
 
 
 def _p_text(p_value: float | None) -> str:

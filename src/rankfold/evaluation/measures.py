@@ -14,10 +14,22 @@ from rankfold.types import FloatArray
 DEFAULTS = ("r_precision", "average_precision", "ndcg@10")
 """What is measured unless asked otherwise; r_precision is the precision at the class size."""
 
+DEFAULTS_OF = {
+    ("labels", False): DEFAULTS,
+    ("labels", True): ("precision@1", "precision@10", "precision@50", "ndcg@10"),
+    ("judgements", False): ("ndcg@10", "average_precision", "recall@100"),
+    ("judgements", True): ("ndcg@10", "average_precision@1000", "recall@100"),
+}
+"""The same, by what says which points are relevant, and whether there are many points: then no
+measure needs a ranking of all of them."""
+
 WITH_CUTOFF: dict[str, Callable[[FloatArray, FloatArray, int], float]] = {
     "precision": lambda gains, ideal, cutoff: metrics.precision(gains > 0, cutoff),
     "recall": lambda gains, ideal, cutoff: metrics.recall(gains > 0, cutoff, len(ideal)),
     "ndcg": lambda gains, ideal, cutoff: metrics.ndcg(gains, cutoff, ideal),
+    "average_precision": lambda gains, ideal, cutoff: metrics.average_precision(
+        gains[:cutoff] > 0, len(ideal)
+    ),
 }
 
 WITHOUT_CUTOFF: dict[str, Callable[[FloatArray, FloatArray], float]] = {
@@ -91,9 +103,9 @@ def parse_measures(names: str | Sequence[str]) -> tuple[Measure, ...]:
 
 def _parse(name: object) -> Measure:
     kind, at, cutoff = str(name).partition("@")
-    if kind in WITHOUT_CUTOFF and at:
+    if kind in WITHOUT_CUTOFF and at and kind not in WITH_CUTOFF:
         raise InputError(f"metric {name!r} has a cutoff, but {kind} takes none; write {kind!r}.")
-    if kind in WITHOUT_CUTOFF:
+    if kind in WITHOUT_CUTOFF and not at:
         return Measure(kind)
     if kind not in WITH_CUTOFF:
         known = ", ".join([*WITHOUT_CUTOFF, *(f"{kind}@K" for kind in WITH_CUTOFF)])
@@ -103,6 +115,24 @@ def _parse(name: object) -> Measure:
             f"metric {name!r} needs a cutoff, a whole number of at least 1; write '{kind}@10'."
         )
     return Measure(kind, int(cutoff))
+
+
+def usual_measures(says: str, many_points: bool) -> tuple[str, ...]:
+    """Return what is measured unless asked otherwise.
+
+    Parameters
+    ----------
+    says : {"labels", "judgements"}
+        What says which points are relevant.
+    many_points : bool
+        Whether a ranking of all points would take too long.
+
+    Examples
+    --------
+    >>> usual_measures("labels", many_points=True)
+    ('precision@1', 'precision@10', 'precision@50', 'ndcg@10')
+    """
+    return DEFAULTS_OF[says, many_points]
 
 
 def measure_all(

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
-from rankfold.check import InputError, check_choice, check_count, check_flag, check_ids
-from rankfold.evaluation.answering import Ranks, Task, answer, class_sizes
-from rankfold.evaluation.measures import DEFAULTS, parse_measures
+from rankfold.check import InputError, check_choice, check_count, check_flag
+from rankfold.evaluation.answering import Methods, Ranks, answer
 from rankfold.evaluation.results import Evaluation
-from rankfold.neighbors import METRICS, ExactEngine
-from rankfold.types import Dataset, FloatArray, IntArray
+from rankfold.evaluation.tasks import Metrics, Task, make_task
+from rankfold.rankers import Euclidean
+from rankfold.types import Dataset, SearchCollection
 
 
 def evaluate(
     rankers: Mapping[str, Ranks],
-    dataset: Dataset,
-    metrics: str | Sequence[str] = DEFAULTS,
+    dataset: Dataset | SearchCollection,
+    metrics: Metrics = None,
     *,
     queries: Any = None,
     include_query: bool = False,
@@ -30,24 +27,29 @@ def evaluate(
 ) -> Evaluation:
     """Let every method answer the same queries, and measure the answers.
 
-    A result is relevant if it has the label of the query. Each ranker is copied, takes
-    the metric of the data set, and is fitted to it; the ones handed in stay as they are,
-    and must not ask for a third metric.
+    In a data set a result is relevant if it has the label of the query; in a search collection,
+    if it was judged so. Each ranker is copied, takes the metric of the data, and is fitted to it;
+    the ones handed in stay as they are, and must not ask for a third metric.
     Harm is always measured against plain distance, which needs no ranker of its own.
 
     Ctrl-C ends the work early: what was answered until then is returned, with
-    ``complete`` False.
+    ``complete`` False. All methods are then compared on the same queries.
 
     Parameters
     ----------
     rankers : dict of str to ranker
-    dataset : Dataset
-    metrics : str or sequence of str
-        "precision@K", "recall@K", "ndcg@K", "average_precision",
-        "trapezoidal_average_precision", "r_precision", "reciprocal_rank", "bulls_eye".
-    queries : int or sequence of int, optional
-        Row numbers; a single number draws that many at random. By default every point
-        that has something to find. A query without any relevant point is refused.
+    dataset : Dataset or SearchCollection
+    metrics : str or sequence of str, optional
+        "precision@K", "recall@K", "ndcg@K", "average_precision", "average_precision@K",
+        "trapezoidal_average_precision", "r_precision", "reciprocal_rank", "bulls_eye". By default
+        "r_precision", "average_precision" and "ndcg@10"; among more than 5,000 points
+        "precision@1", "precision@10", "precision@50" and "ndcg@10", which need no complete
+        ranking. For a search collection "ndcg@10", "average_precision" (of the first 1,000, among
+        more than 5,000 documents) and "recall@100".
+    queries : int, sequence or "all", optional
+        Row numbers, or ids of the queries of a search collection; a single number draws that many
+        at random. By default all that have something to find; 500 of them, among more than 5,000
+        points. A query without any relevant point is refused.
     include_query : bool
         Whether a query is one of its own results, and counts as relevant.
     base : str, optional
@@ -69,80 +71,54 @@ def evaluate(
     average_precision: 1.00, harm 0%
     ndcg@10: 1.00, harm 0%
     """
-    dataset = check_dataset(dataset)
-    _check_rankers(rankers, dataset)
-    if base is not None:
-        check_choice(base, "base", tuple(rankers))
-    check_flag(progress, "progress")
     check_count(seed, "seed", least=0)
-    include_query = check_flag(include_query, "include_query")
-    chosen = choose_queries(dataset, queries, include_query, seed)
-    task = Task(dataset, chosen, parse_measures(metrics), include_query)
+    task = make_task(dataset, metrics, queries, check_flag(include_query, "include_query"), seed)
+    _check_rankers(rankers, task)
     check_count(n_jobs, "n_jobs")
-    plain = _plain_values(task)
-    values, complete = answer(rankers, task, n_jobs, progress)
-    return Evaluation(dataset.name, tuple(chosen.tolist()), values, plain, base, complete, seed)
+    methods: dict[str | None, Ranks] = {None: Euclidean()}
+    methods.update(rankers)
+    return run_task(methods, task, base=base, n_jobs=n_jobs, progress=progress, seed=seed)
 
 
-def choose_queries(dataset: Dataset, queries: Any, include_query: bool, seed: int) -> IntArray:
-    """Return the rows to ask for: all that have something to find, some of them, or those given."""
-    found = class_sizes(dataset.labels) - (not include_query)
-    eligible: IntArray = np.flatnonzero(found)
-    if not len(eligible):
-        raise InputError(
-            f"no two points of {dataset.name!r} share a label, so no query has anything to find."
-        )
-    if queries is None:
-        return eligible
-    if np.ndim(queries) == 0:
-        number = check_count(queries, "queries")
-        if number > len(eligible):
-            raise InputError(
-                f"queries is {number}, but only {len(eligible)} points of {dataset.name!r} "
-                "have another one with their label."
-            )
-        rng = np.random.default_rng(seed)
-        return np.sort(rng.choice(eligible, number, replace=False)).astype(np.intp)
-    rows = check_ids(queries, len(dataset.labels))
-    if not len(rows):
-        raise InputError("queries is empty; give at least one row number, or None for all.")
-    alone = rows[found[rows] == 0]
-    if len(alone):
-        raise InputError(
-            f"query {alone[0]} has nothing to find: no other point of {dataset.name!r} has its "
-            "label. Leave it out, or pass include_query=True."
-        )
-    return rows
+def run_task(
+    methods: Methods,
+    task: Task,
+    *,
+    base: str | None = None,
+    n_jobs: int = 1,
+    progress: bool = False,
+    seed: int = 0,
+    in_turn: bool = False,
+) -> Evaluation:
+    """Let methods do a task; one of them, under None, is plain distance.
+
+    Parameters
+    ----------
+    methods : dict of name to ranker
+    task : Task
+    base, n_jobs, progress, seed
+        As for `evaluate`.
+    in_turn : bool
+        As for `answer`.
+    """
+    names = tuple(name for name in methods if name is not None)
+    if base is not None:
+        check_choice(base, "base", names)
+    values, complete = answer(methods, task, n_jobs, check_flag(progress, "progress"), in_turn)
+    return Evaluation(
+        task.name,
+        task.names,
+        {name: values[name] for name in names},
+        values[None],
+        tuple(measure.name for measure in task.metrics),
+        base,
+        complete,
+        seed,
+        task.notes,
+    )
 
 
-def check_dataset(dataset: object) -> Dataset:
-    """Require a Dataset of finite numbers with a label for every point."""
-    if not isinstance(dataset, Dataset):
-        raise InputError(
-            f"dataset is {type(dataset).__name__}, but must be a rankfold.Dataset: "
-            "Dataset(name, X, labels), or datasets.load(name)."
-        )
-    check_choice(dataset.metric, "dataset.metric", METRICS)
-    X, labels = np.asarray(dataset.X), np.asarray(dataset.labels)
-    if X.ndim != 2 or X.dtype.kind not in "fiu" or not np.isfinite(X).all():
-        raise InputError(
-            f"X of {dataset.name!r} has shape {X.shape} and type {X.dtype}, but must have rows "
-            "and columns of finite numbers."
-        )
-    if labels.dtype.kind == "f" and np.isnan(labels).any():
-        raise InputError(
-            f"labels of {dataset.name!r} holds NaN; leave unlabelled points out, or give each a "
-            "label of its own."
-        )
-    if labels.shape != X.shape[:1]:
-        raise InputError(
-            f"labels of {dataset.name!r} has shape {labels.shape}, but there are "
-            f"{len(X)} points: give one label for each."
-        )
-    return replace(dataset, X=X, labels=labels)
-
-
-def _check_rankers(rankers: object, dataset: Dataset) -> None:
+def _check_rankers(rankers: object, task: Task) -> None:
     if not isinstance(rankers, Mapping) or not rankers:
         raise InputError(
             f"rankers is {rankers!r}, but must map names to rankers, for example "
@@ -154,22 +130,8 @@ def _check_rankers(rankers: object, dataset: Dataset) -> None:
                 f"rankers[{name!r}] is {ranker!r}, but must be a ranker such as RAN() or "
                 "Euclidean(), an object and not its class."
             )
-        if ranker.metric not in ("euclidean", dataset.metric):
+        if ranker.metric not in ("euclidean", task.metric):
             raise InputError(
-                f"rankers[{name!r}] has metric {ranker.metric!r}, but {dataset.name!r} is measured "
-                f"by {dataset.metric!r}, for all methods alike; change the metric of the data set."
+                f"rankers[{name!r}] has metric {ranker.metric!r}, but {task.name!r} is measured "
+                f"by {task.metric!r}, for all methods alike; change the metric of the data set."
             )
-
-
-def _plain_values(task: Task) -> dict[str, FloatArray]:
-    """Measure plain distance: nearest first, ties to the smaller row, the query at the top."""
-    dataset = task.dataset
-    engine = ExactEngine(dataset.X, dataset.metric)
-    nobody = np.empty((0, engine.n_features))
-    top = task.top()
-    answers = []
-    for query, row in zip(task.queries, engine.sq_distances(task.queries, nobody), strict=True):
-        order = np.argsort(row, kind="stable")
-        others = order[order != query]
-        answers.append((np.r_[query, others] if task.include_query else others)[:top])
-    return task.measured(np.arange(len(task.queries)), answers)

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from rankfold.check import InputError, check_choice, check_count, check_flag
+from rankfold.evaluation.depths import DEPTHS, depth_measures
 from rankfold.evaluation.measures import DEFAULTS, measure_all, parse_measures
 from rankfold.evaluation.results import Evaluation
-from rankfold.evaluation.run import check_dataset, choose_queries
+from rankfold.evaluation.tasks import check_dataset, choose_queries, few
 from rankfold.evaluation.trec import Qrels, Run
 from rankfold.metrics import trec_order
 from rankfold.types import Dataset, FloatArray, IntArray, Ranking
@@ -57,7 +58,8 @@ def make_qrels(dataset: Dataset, queries: Any = None, include_query: bool = Fals
     dataset = check_dataset(dataset)
     include_query = check_flag(include_query, "include_query")
     qrels: Qrels = {}
-    for query in choose_queries(dataset, queries, include_query, seed=0):
+    asked = "all" if queries is None else queries
+    for query in choose_queries(dataset, asked, include_query, seed=0):
         alike = np.flatnonzero(dataset.labels == dataset.labels[query])
         kept = alike if include_query else alike[alike != query]
         qrels[str(query)] = dict.fromkeys(map(str, kept.tolist()), 1)
@@ -100,7 +102,8 @@ def evaluate_runs(
     base = plain if base is None else base
     check_choice(base, "base", tuple(runs))
     check_count(seed, "seed", least=0)
-    measures = parse_measures(metrics)
+    reported = parse_measures(metrics)
+    measures = tuple(dict.fromkeys((*reported, *depth_measures(DEPTHS[-1]))))
     ideals = {query: np.array([g for g in grades.values() if g > 0], dtype=np.float64)
               for query, grades in qrels.items()}  # fmt: skip
     queries = [query for query, ideal in ideals.items() if len(ideal)]
@@ -109,8 +112,8 @@ def evaluate_runs(
     for method, run in runs.items():
         if not set(run) & set(queries):
             raise InputError(
-                f"runs[{method!r}] answers none of the queries of qrels: it has {_few(run)}, "
-                f"while qrels has {_few(queries)}."
+                f"runs[{method!r}] answers none of the queries of qrels: it has {few(run)}, "
+                f"while qrels has {few(queries)}."
             )
     values = {}
     for method, run in runs.items():
@@ -119,7 +122,8 @@ def evaluate_runs(
             for query in queries
         ]
         values[method] = {key: np.array([row[key] for row in rows]) for key in rows[0]}
-    return Evaluation(name, tuple(queries), values, values[plain], base, seed=seed)
+    names = tuple(measure.name for measure in reported)
+    return Evaluation(name, tuple(queries), values, values[plain], names, base, seed=seed)
 
 
 def _gains(results: Mapping[str, float], grades: Mapping[str, int]) -> FloatArray:
@@ -138,7 +142,3 @@ def _falling(scores: FloatArray) -> list[float]:
     steps = np.minimum.accumulate(steps + count) - count
     bits = np.where(steps < 0, -steps - 2**31, steps)
     return [float(str(score)) for score in bits.astype(np.int32).view(np.float32)]
-
-
-def _few(names: Any) -> str:
-    return ", ".join(repr(name) for name in list(names)[:3]) + " ..."

@@ -14,7 +14,9 @@ from rankfold.check import InputError, check_count, check_flag
 from rankfold.evaluation.answering import Ranks
 from rankfold.evaluation.measures import DEFAULTS, parse_measures
 from rankfold.evaluation.results import Evaluation
-from rankfold.evaluation.run import check_dataset, choose_queries, evaluate
+from rankfold.evaluation.run import evaluate, run_task
+from rankfold.evaluation.tasks import check_dataset, choose_queries, labelled_task
+from rankfold.rankers import Euclidean
 from rankfold.types import Dataset, IntArray
 
 Grid = Mapping[str, Sequence[Any]]
@@ -109,12 +111,16 @@ def tune(
         "progress": progress,
         "seed": seed,
     }
-    candidates = evaluate(
-        {label: clone(ranker).set_params(**setting) for label, setting in settings.items()},
-        dataset,
-        metric,
-        queries=tuning_rows,
-        **options,
+    candidates = run_task(
+        {
+            None: Euclidean(),
+            **{label: clone(ranker).set_params(**setting) for label, setting in settings.items()},
+        },
+        labelled_task(dataset, metric, tuning_rows, include_query, seed),
+        n_jobs=check_count(n_jobs, "n_jobs"),
+        progress=progress,
+        seed=seed,
+        in_turn=True,
     )
     best = settings[_best(candidates, name)]
     tuned = clone(ranker).set_params(**best)
@@ -157,7 +163,7 @@ def _settings(grid: Grid | Sequence[Grid], ranker: Ranks) -> dict[str, dict[str,
 def _split(
     dataset: Dataset, queries: Any, held_out: Any, include_query: bool, seed: int
 ) -> tuple[IntArray, IntArray]:
-    eligible = choose_queries(dataset, None, include_query, seed)
+    eligible = choose_queries(dataset, "all", include_query, seed)
     if held_out is not None:
         if np.ndim(held_out) == 0:
             raise InputError(f"held_out is {held_out!r}, but must be a list of row numbers.")
@@ -215,4 +221,5 @@ def _nothing(
     names = [measure.name for measure in parse_measures(metrics)]
     unknown = {name: np.full(len(queries), np.nan) for name in names}
     values = {label: dict(unknown) for label in rankers}
-    return Evaluation(dataset.name, tuple(queries.tolist()), values, dict(unknown), complete=False)
+    asked = tuple(queries.tolist())
+    return Evaluation(dataset.name, asked, values, dict(unknown), tuple(names), complete=False)

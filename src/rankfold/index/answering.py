@@ -78,12 +78,16 @@ class Answering:
             return ranking
         return _diverse(engine, ranking, query, asked)
 
-    def _fitted(self, asked: Asked, engine: VectorEngine) -> Ranker:
+    def fitted(self, method: str, parameters: dict[str, Any], engine: VectorEngine) -> Ranker:
+        """Return the ranker that answers queries by a method; inside of `Keeping.current`."""
         n_neighbors = int(self._keeper.store.settings["n_neighbors"])
+        return self._methods.fitted(method, parameters, engine, n_neighbors, self._keeper)
+
+    def _fitted(self, asked: Asked, engine: VectorEngine) -> Ranker:
         shared = dict(asked.parameters)
         limited = "budget" in shared and "budget" in RANKERS[asked.method]().get_params(deep=False)
         budget = shared.pop("budget") if limited else None
-        ranker = self._methods.fitted(asked.method, shared, engine, n_neighbors, self._keeper)
+        ranker = self.fitted(asked.method, shared, engine)
         if not limited:
             return ranker
         with about("parameters"):

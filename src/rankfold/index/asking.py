@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
+from rankfold.check import InputError, check_choice, check_count
 from rankfold.index.answering import Answering
 from rankfold.index.asked import Asked
 from rankfold.index.contents import Contents
-from rankfold.index.keeping import Keeping
+from rankfold.index.keeping import Keeping, in_one_state
 from rankfold.index.results import Reason, Results, as_list
+from rankfold.rankers import RANKERS, Ranker
+
+if TYPE_CHECKING:
+    from rankfold.evaluation import Evaluation
 
 
 class Asking(Contents):
@@ -82,6 +89,85 @@ class Asking(Contents):
             parameters,
         )
         return self._ask(asked)
+
+    @in_one_state
+    def evaluate(
+        self,
+        label: str | None = None,
+        *,
+        vectors: Any = None,
+        vector_ids: Sequence[Any] | None = None,
+        qrels: Mapping[Any, Mapping[Any, int]] | None = None,
+        methods: Sequence[str] = ("euclidean", "ran"),
+        metrics: str | Sequence[str] | None = None,
+        queries: Any = None,
+        base: str | None = None,
+        name: str | None = None,
+        progress: bool = False,
+        seed: int = 0,
+    ) -> Evaluation:
+        """Measure methods side by side on the graph that is there, with harm and intervals.
+
+        Either points ask for those that share their label, or vectors for what was judged
+        relevant to them. Nothing is searched or learned anew: methods rank as in `query`. The
+        index does not change meanwhile.
+
+        Parameters
+        ----------
+        label : str, optional
+            A column of the payload; points that share its value are relevant to each other. Where
+            it is missing, points are neither queries nor relevant.
+        vectors : array, shape (n_queries, n_features), optional
+            Questions that are not in the index.
+        vector_ids : sequence, optional
+            What ``qrels`` calls them; row numbers by default.
+        qrels : dict of dict, optional
+            ``qrels[query][id]`` is a grade, as `read_qrels` gives it; above zero is relevant. Ids
+            are compared as text.
+        methods : sequence of str
+            Names of RANKERS.
+        metrics, base, progress, seed
+            As for `rankfold.evaluate`.
+        queries : int, sequence of ids or "all", optional
+            What to ask, or how much of it; by default everything, and 500 queries where there are
+            more than 5,000 points.
+        name : str, optional
+            Stands for the index in the table; the name of its folder by default.
+
+        Examples
+        --------
+        >>> from rankfold import Index, datasets
+        >>> moons = datasets.load("moons")
+        >>> index = Index.build(moons.X, payload={"moon": moons.labels}, n_neighbors=10)
+        >>> found = index.evaluate("moon", metrics="precision@100", queries=50)
+        >>> for row in found.table():
+        ...     print(f"{row.method}: {row.mean:.2f}")
+        euclidean: 0.81
+        ran: 1.00
+        """
+        if (label is None) == (qrels is None) or (vectors is None) != (qrels is None):
+            raise InputError(
+                "give either label, the column of the payload that says what belongs together, or "
+                "vectors and qrels, questions and judgements of what answers them."
+            )
+        from rankfold.evaluation.run import run_task
+        from rankfold.index.evaluation import by_judgements, by_label
+
+        check_count(seed, "seed", least=0)
+        names = [methods] if isinstance(methods, str) else list(methods)
+        for method in names:
+            check_choice(method, "method", tuple(RANKERS))
+        with self._keeper.current() as engine:
+            if label is not None:
+                task = by_label(self._keeper, engine, label, metrics, queries, seed)
+            else:
+                judged = vectors, vector_ids, qrels or {}
+                task = by_judgements(self._keeper, engine, *judged, metrics, queries, seed)
+            task = task if name is None else replace(task, name=name)
+            fitted: dict[str | None, Ranker] = {}
+            for one in (None, *names):
+                fitted[one] = self._answering.fitted(one or "euclidean", {}, engine)
+            return run_task(fitted, task, base=base, progress=progress, seed=seed)
 
     def _ask(self, asked: Asked) -> Results:
         """Answer a query."""

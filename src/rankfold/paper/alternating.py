@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from rankfold.drawing import RIGHT, WRONG
-from rankfold.evaluation.run import choose_queries
+from rankfold.evaluation.tasks import choose_queries
 from rankfold.metrics import precision
 from rankfold.paper import curves
 from rankfold.paper.curves import Curve, Panel

@@ -1,13 +1,18 @@
 """Data, queries and the dense reference of RAN, for the tests of every way to solve it."""
 
 import warnings
+from functools import partial
 
 import numpy as np
 import reference
 from sklearn.exceptions import ConvergenceWarning
 
+import rankfold
 from rankfold import Query
 from rankfold.check import check_query
+
+RAN = partial(rankfold.RAN, fusion="none")
+"""RAN as in the paper: its scores are those of shape alone."""
 
 READINGS = [("own", "all"), ("shared", "all"), ("shared", "local"), ("own", "local")]
 

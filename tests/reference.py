@@ -426,6 +426,33 @@ def cut_behind(A, b, x, top, level):
     return (ordered[top - 1] + ordered[top]) / 2, ordered[top - 1] - ordered[top]
 
 
+def blend(f, d, left_out, k, degrees, weight):
+    """Shape scores times exp(-weight min(u, horizon)), u the distance in the query's own unit."""
+    others = nearest(d, [j for j in range(len(f)) if j not in left_out])
+    first, last = d[others[0]], d[others[min(k, len(others) - 1)]]
+    near = others[:k]
+    hubness = sum(degrees[j] for j in near) / len(near)
+    horizon = 1 + min(max((hubness - 1.15) / 0.15, 0.0), 1.0)
+    scores = np.array(f, dtype=float)
+    for j in others:
+        if f[j] > 0:
+            u = (d[j] - first) / (last - first) if last > first else np.inf * (d[j] > first)
+            scores[j] = f[j] * np.exp(-weight * min(0.0 if np.isnan(u) else u, horizon))
+    return scores, horizon
+
+
+def reciprocal_ranks(f, d, left_out):
+    """1 / (60 + rank) by shape, plus 1 / (60 + rank) by distance, over points with a score."""
+    used = [j for j in range(len(f)) if j not in left_out and f[j] > 0]
+    by_shape = sorted(used, key=lambda j: (-f[j], j))
+    by_distance = sorted(used, key=lambda j: (d[j], j))
+    scores = np.zeros(len(f))
+    for order in (by_shape, by_distance):
+        for place, j in enumerate(order):
+            scores[j] += 1 / (60 + place + 1)
+    return scores
+
+
 def diversify(relevance, d, top, amount):
     """Maximal marginal relevance, one candidate and one pair at a time."""
     n = len(relevance)

@@ -3,8 +3,8 @@
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from ran_cases import RAN
 
-from rankfold import RAN
 from rankfold.graph.symmetric import link, relink
 from rankfold.neighbors import LivingEngine
 

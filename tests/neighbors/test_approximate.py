@@ -9,8 +9,9 @@ import threading
 import numpy as np
 import pytest
 import reference
+from ran_cases import RAN
 
-from rankfold import RAN, ExactEngine, FaissEngine, InputError
+from rankfold import ExactEngine, FaissEngine, InputError
 from rankfold.datasets.synthetic import sheets
 from rankfold.neighbors import approximate, choice, choose_engine
 from rankfold.neighbors.refine import refine, sq_distances_to

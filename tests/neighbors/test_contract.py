@@ -7,8 +7,9 @@ import pytest
 import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from ran_cases import RAN
 
-from rankfold import RAN, Euclidean, InputError, Query
+from rankfold import Euclidean, InputError, Query
 from rankfold.check import check_query
 from rankfold.neighbors import ENGINES, Engine, plain_sq_distances
 

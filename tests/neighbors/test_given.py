@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from ran_cases import RAN
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
 from sklearn.neighbors import KNeighborsTransformer, kneighbors_graph, radius_neighbors_graph
 
-from rankfold import RAN, RANKERS, ExactEngine, InputError, Query, datasets
+from rankfold import RANKERS, ExactEngine, InputError, Query, datasets
 from rankfold.neighbors import Engine, GivenEngine
 
 N, WIDTH = 300, 45

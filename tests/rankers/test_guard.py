@@ -4,9 +4,10 @@ import warnings
 
 import numpy as np
 import pytest
+from ran_cases import RAN
 from sklearn.exceptions import ConvergenceWarning
 
-from rankfold import RAN, Dataset, datasets, metrics
+from rankfold import Dataset, datasets, metrics
 from rankfold.rankers.alternation import HEALTHY_REACH
 
 

@@ -5,10 +5,9 @@ import pytest
 import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ran_cases import READINGS, by_reference, rank_quietly, sheet
+from ran_cases import RAN, READINGS, by_reference, rank_quietly, sheet
 
 from rankfold import (
-    RAN,
     RANKERS,
     AdaptiveGraph,
     Euclidean,

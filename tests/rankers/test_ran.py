@@ -7,10 +7,10 @@ import pytest
 import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ran_cases import QUERIES, READINGS, by_reference, rank_quietly, sheet
+from ran_cases import QUERIES, RAN, READINGS, by_reference, rank_quietly, sheet
 from sklearn.exceptions import ConvergenceWarning
 
-from rankfold import RAN, Query, datasets
+from rankfold import Query, datasets
 from rankfold.check import InputError
 from rankfold.rankers.graph_step import CandidateLists
 

@@ -8,10 +8,10 @@ import pytest
 import reference
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from ran_cases import QUERIES, READINGS, by_reference, rank_quietly, sheet
+from ran_cases import QUERIES, RAN, READINGS, by_reference, rank_quietly, sheet
 from sklearn.exceptions import ConvergenceWarning
 
-from rankfold import RAN, FaissEngine, GaussianGraph, ManifoldRanking, PersonalizedPageRank, Query
+from rankfold import FaissEngine, GaussianGraph, ManifoldRanking, PersonalizedPageRank, Query
 from rankfold.check import InputError, check_query
 
 METHODS = {

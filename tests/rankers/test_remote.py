@@ -7,10 +7,10 @@ import pytest
 from distant_engine import FarEngine
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ran_cases import QUERIES, by_reference, rank_quietly, sheet
+from ran_cases import QUERIES, RAN, by_reference, rank_quietly, sheet
 from sklearn.exceptions import ConvergenceWarning
 
-from rankfold import RAN, Query, datasets
+from rankfold import Query, datasets
 from rankfold.check import InputError, check_query
 from rankfold.datasets.synthetic import moons, rings, sheets
 from rankfold.explaining import explain

@@ -4,9 +4,10 @@ import warnings
 
 import numpy as np
 import pytest
+from ran_cases import RAN
 from sklearn.exceptions import ConvergenceWarning
 
-from rankfold import RAN, ManifoldRanking, Query
+from rankfold import ManifoldRanking, Query
 
 X = np.random.default_rng(0).normal(size=(300, 3))
 ASKED = {

@@ -8,10 +8,10 @@ import pytest
 import reference
 from distant_engine import FarEngine
 from learning_cases import STRANDS, curve
-from ran_cases import QUERIES, READINGS, rank_quietly
+from ran_cases import QUERIES, RAN, READINGS, rank_quietly
 from sklearn.base import clone
 
-from rankfold import RAN, InputError, Query, datasets
+from rankfold import InputError, Query, datasets
 from rankfold.check import check_query
 from rankfold.graph.collective import CANDIDATES, learning_of
 from rankfold.neighbors import LivingEngine

@@ -1,0 +1,206 @@
+"""Shape and distance in one order: what the blend says, and what it leaves alone."""
+
+import numpy as np
+import pytest
+import reference
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from ran_cases import QUERIES, by_reference, rank_quietly, sheet
+from scipy import sparse
+
+import rankfold
+from rankfold import (
+    RAN,
+    Euclidean,
+    InputError,
+    ManifoldRanking,
+    PersonalizedPageRank,
+    Query,
+    datasets,
+)
+from rankfold.check import check_query
+from rankfold.rankers.ordering import HUBNESS, WEIGHT
+
+SOLVERS = ("direct", "cg", "region")
+N_BEST = 25
+
+
+def mean_distances(X, query):
+    """Squared distances to the positive examples, averaged by weight."""
+    d = reference.sq_distances(np.vstack([X, query.vectors]))
+    examples = [*query.ids, *range(len(X), len(d))]
+    positive = np.maximum(query.weights, 0.0)
+    return positive @ d[examples][:, : len(X)] / positive.sum()
+
+
+def blended(X, query, ranker, shape, weight=WEIGHT):
+    query = check_query(query, len(X), X.shape[1])
+    W, _ = reference.adaptive_graph(reference.sq_distances(X), len(X), ranker.n_neighbors_)
+    d = mean_distances(X, query)
+    return reference.blend(shape, d, query.ids, ranker.n_neighbors_, W.sum(axis=1), weight)
+
+
+def scores_by_point(ranking, n_points):
+    scores = np.full(n_points, np.nan)
+    scores[ranking.ids] = ranking.scores
+    return scores
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("name", QUERIES)
+def test_blends_agree_with_the_reference(solver, name):
+    X = sheet()
+    ranker = RAN(n_neighbors=6, smoothness=3.0, solver=solver, tol=1e-12, budget=None).fit(X)
+    shape = by_reference(X, QUERIES[name], ranker, 1)[0][0]
+    expected, horizon = blended(X, QUERIES[name], ranker, shape)
+    ranking = rank_quietly(ranker, QUERIES[name])
+    np.testing.assert_allclose(ranking.scores, expected[ranking.ids], atol=1e-8)
+    np.testing.assert_allclose(ranking.shape, shape[ranking.ids], atol=1e-8)
+    assert ranking.solution.fused.horizon == pytest.approx(horizon)
+    query = check_query(QUERIES[name], len(X), X.shape[1])
+    measured = np.sqrt(mean_distances(X, query))[ranking.ids]
+    np.testing.assert_allclose(ranking.distances, measured, atol=1e-8)
+
+
+@given(
+    seed=st.integers(0, 50),
+    weight=st.floats(0.1, 20.0),
+    n_neighbors=st.integers(2, 8),
+    budget=st.one_of(st.none(), st.integers(5, 60)),
+)
+@settings(max_examples=30, deadline=None)
+def test_the_true_error_is_within_the_bound_and_the_certificate_is_true(
+    seed, weight, n_neighbors, budget
+):
+    X = sheet(80, seed)
+    ranker = RAN(n_neighbors, 30.0, solver="region", budget=budget, fusion=weight, tol=1e-4).fit(X)
+    ranking = rank_quietly(ranker, Query(ids=7), top=N_BEST)
+    shape = by_reference(X, Query(ids=7), ranker, 1)[0][0]
+    expected, _ = blended(X, Query(ids=7), ranker, shape, weight)
+    bound = ranking.solution.bound + 1e-12
+    assert np.abs(ranking.scores - expected[ranking.ids]).max() <= bound
+    assert np.abs(ranking.shape - shape[ranking.ids]).max() <= bound
+    if ranking.solution.certified:
+        others = np.setdiff1d(np.arange(len(X)), [7, *ranking.ids])
+        assert expected[ranking.ids].min() >= expected[others].max() - 1e-12
+
+
+def test_what_is_exact_is_certified():
+    X = sheet()
+    assert RAN(n_neighbors=6).fit(X).rank(7, top=10).solution.certified
+    assert (
+        not RAN(n_neighbors=6, fusion="reciprocal_rank").fit(X).rank(7, top=10).solution.certified
+    )
+
+
+@pytest.mark.parametrize("fusion", ["none", 0, 0.0])
+def test_no_weight_is_the_paper(fusion):
+    X = sheet()
+    ranking = RAN(n_neighbors=6, fusion=fusion).fit(X).rank(7)
+    shape = by_reference(X, Query(ids=7), RAN(n_neighbors=6).fit(X), 1)[0][0]
+    np.testing.assert_allclose(ranking.scores, shape[ranking.ids], atol=1e-8)
+    assert ranking.solution.fused is None
+    assert ranking.distances is None
+    np.testing.assert_array_equal(ranking.shape, ranking.scores)
+
+
+def test_a_heavy_weight_puts_the_neighbours_first_in_their_order():
+    X = sheet()
+    heavy = RAN(n_neighbors=6, fusion=100).fit(X).rank(7, top=6)
+    np.testing.assert_array_equal(heavy.ids, Euclidean().fit(X).rank(7, top=6).ids)
+
+
+def test_beyond_the_horizon_shape_decides():
+    X = sheet(200)
+    ranker, plain = RAN(n_neighbors=6).fit(X), Euclidean().fit(X)
+    near = set(plain.rank(7, top=6).ids.tolist())
+    ranking = ranker.rank(7)
+    assert ranking.solution.fused.horizon == 1
+    far = [place for place, point in enumerate(ranking.ids) if point not in near]
+    assert (np.diff(ranking.shape[far]) <= 0).all()
+
+
+def test_hubs_widen_the_horizon():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 60))  # in many dimensions some points are neighbours of very many
+    ranker = RAN(n_neighbors=10).fit(X)
+    hubs = np.argsort(-ranker.affinity_.sum(axis=0))
+    horizons = [ranker.rank(int(point), top=5).solution.fused.horizon for point in hubs]
+    hubness = [ranker.rank(int(point), top=5).solution.fused.hubness for point in hubs]
+    np.testing.assert_allclose(horizons, np.interp(hubness, HUBNESS, (1.0, 2.0)))
+    assert max(horizons) == 2
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_reciprocal_ranks_agree_with_the_reference(name):
+    X = sheet()
+    ranker = RAN(n_neighbors=6, smoothness=3.0, fusion="reciprocal_rank").fit(X)
+    ranking = rank_quietly(ranker, QUERIES[name])
+    shape = by_reference(X, QUERIES[name], ranker, 1)[0][0]
+    query = check_query(QUERIES[name], len(X), X.shape[1])
+    expected = reference.reciprocal_ranks(shape, mean_distances(X, query), query.ids)
+    positive = ranking.shape > 0
+    np.testing.assert_allclose(
+        ranking.scores[positive], expected[ranking.ids[positive]], atol=1e-12
+    )
+
+
+@pytest.mark.parametrize("method", [PersonalizedPageRank, ManifoldRanking])
+def test_other_methods_take_it_too(method):
+    X = sheet()
+    alone, fused = method().fit(X).rank(7), method(fusion="auto").fit(X).rank(7)
+    assert alone.solution.fused is None
+    assert fused.solution.fused.kind == "blend"
+    np.testing.assert_allclose(scores_by_point(alone, len(X))[fused.ids], fused.shape, rtol=1e-9)
+    assert (fused.scores <= fused.shape * (1 + 1e-12)).all()
+
+
+def test_the_scale_of_the_data_does_not_matter():
+    X = sheet()
+    ranking = RAN(n_neighbors=6).fit(X).rank(7)
+    scaled = RAN(n_neighbors=6).fit(1e3 * X).rank(7)
+    np.testing.assert_array_equal(ranking.ids, scaled.ids)
+    np.testing.assert_allclose(ranking.scores, scaled.scores, rtol=1e-6)
+
+
+def test_copies_of_the_query_come_first_and_lose_nothing():
+    X = np.vstack([sheet(), np.tile(sheet()[7], (3, 1))])
+    ranking = RAN(n_neighbors=3).fit(X).rank(7, top=5)
+    assert set(ranking.ids[:3]) == {60, 61, 62}
+    np.testing.assert_allclose(ranking.scores[:3], ranking.shape[:3])
+
+
+def test_a_short_answer_is_the_head_of_a_long_one():
+    X = datasets.load("digits").X
+    ranker = RAN().fit(X)
+    for query in (0, 100, 1000):
+        long = ranker.rank(query, top=100)
+        short = ranker.rank(query, top=10)
+        np.testing.assert_array_equal(short.ids, long.ids[:10])
+
+
+def test_a_region_is_fused_without_a_look_at_all_points(monkeypatch):
+    X = rankfold.datasets.synthetic.sheets(8_000, n_sheets=8).X
+    ranker = RAN(n_neighbors=10).fit(X)
+    monkeypatch.delattr(type(ranker.engine_), "sq_distances")
+    monkeypatch.delattr(type(ranker.engine_), "search")
+    ranking = ranker.rank(5, top=10)
+    assert ranking.solution.solver == "region"
+    assert ranking.solution.fused.kind == "blend"
+    assert len(ranking) == 10
+
+
+def test_given_graphs_are_fused_as_far_as_distances_are_known():
+    X = sheet()
+    d = np.sqrt(reference.sq_distances(X))
+    graph = sparse.csr_array(np.where(d <= np.sort(d, axis=1)[:, 15:16], d, 0.0))
+    ranking = RAN(n_neighbors=6, metric="precomputed").fit(graph).rank(7, top=20)
+    assert len(ranking) == 20
+    assert (np.diff(ranking.scores) <= 0).all()
+
+
+@pytest.mark.parametrize("fusion", ["blend", -1, 101, np.nan, True, None, "0.5"])
+def test_what_fusion_cannot_be(fusion):
+    with pytest.raises(InputError, match="fusion is") as caught:
+        RAN(fusion=fusion).fit(sheet())
+    assert caught.value.argument == "fusion"

@@ -196,6 +196,38 @@ def test_with_any_budget_every_point_is_within_the_bound(problem, top, tol, data
         assert one.stopped != "tolerance" or one.bound <= 1.2 * tol
 
 
+@settings(deadline=None, max_examples=200)
+@given(problems(), st.integers(1, 10), st.data())
+def test_a_reserve_is_the_most_that_is_solved_for_and_bounds_still_hold(problem, top, data):
+    solver, boundary = problem
+    n = len(solver.inverse)
+    budget, reserve = (data.draw(st.integers(1, n), label=name) for name in ("budget", "reserve"))
+    true, rounding = exact_scores(solver, boundary), slack(solver, boundary)
+    effort = Effort(1e-7 * solver.arrays.largest_scale, top, budget, reserve)
+    (solution,) = solver.solve([boundary], [effort])
+    errors = np.abs(solution.scores - true[solution.points])
+    assert errors.max(initial=0.0) <= solution.bound + rounding
+    check_certified(solution, true, boundary, top)
+    scored = np.setdiff1d(solution.points[solution.scores != 0], boundary.clamped)
+    assert solution.stopped != "budget" or len(scored) <= budget + reserve
+
+
+def test_a_region_grows_on_only_where_the_end_of_the_top_is_in_doubt():
+    """All points of a ring around a middle are alike, so that any of them may be the last."""
+    ring = sparse.diags_array([np.ones(399), np.ones(399)], offsets=[-1, 1]).tolil()
+    ring[0, 399] = ring[399, 0] = 1.0
+    spokes = np.full((400, 1), 0.01) + 1e-6 * np.arange(400)[:, None]
+    weights = sparse.block_array([[ring, spokes], [spokes.T, None]]).tocsr()
+    doubtful, clear = (RegionSolver(System.ran(graph, 1.0)) for graph in (weights, line(401)))
+    for solver, point, grows in ((doubtful, 400, True), (clear, 200, False)):
+        short, longer = (
+            next(iter(solver.solve([pinned(point)], [Effort(1e-9, 5, 20, reserve)])))
+            for reserve in (0, 100)
+        )
+        assert (longer.n_iter > short.n_iter) == grows
+        assert longer.bound <= short.bound
+
+
 @settings(deadline=None, max_examples=300)
 @given(problems(), st.integers(1, 5))
 def test_all_that_was_reached_is_in_the_order_that_was_proven(problem, top):
@@ -492,7 +524,7 @@ def test_a_batch_answers_like_its_queries(budget):
         Boundary(np.array([7]), np.ones(1), pulled=np.array([7]), pull=np.ones(1)),
         Boundary(np.array([8, 9]), np.array([1.0, -0.5]), left_out=np.array([8, 9]), lowest=-1.0),
     ]
-    efforts = [Effort(1e-6, top, budget) for top in (6, 3, 1, 30)]
+    efforts = [Effort(1e-6, top, budget, reserve=5) for top in (6, 3, 1, 30)]
     together = list(solver.solve(boundaries, efforts))
     assert len(together) == len(boundaries)
     for boundary, effort, solution in zip(boundaries, efforts, together, strict=True):

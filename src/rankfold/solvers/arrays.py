@@ -134,9 +134,15 @@ class Batch(NamedTuple):
 
     @classmethod
     def of(
-        cls, boundaries: Sequence[Boundary], tops: Sequence[int], budgets: Sequence[int]
+        cls,
+        boundaries: Sequence[Boundary],
+        tops: Sequence[int],
+        budgets: Sequence[tuple[int, int]],
     ) -> Batch:
-        """Join boundaries, each with the number of points to find and its budget."""
+        """Join boundaries, each with the number of points to find and its budget.
+
+        The latter is how many points are solved for, and how many where there is doubt.
+        """
         points = clamped = left_out = pulled = 0
         ends = [(0, 0, 0, 0)]
         for one in boundaries:
@@ -157,7 +163,7 @@ class Batch(NamedTuple):
             np.array([one.size for one in boundaries], dtype=np.float64),
             np.array(ends, dtype=np.int64),
             np.array(tops, dtype=np.int64),
-            np.array(budgets, dtype=np.int64),
+            np.array(budgets, dtype=np.int64).reshape(-1, 2),
         )
 
 

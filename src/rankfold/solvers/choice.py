@@ -27,6 +27,9 @@ WHOLE_SHARE = 0.25
 LEAST_BUDGET, BUDGET_PER_RESULT = 2_500, 25
 """What ``budget="auto"`` stands for: so many points at least, and so many for every result."""
 
+RESERVE = 2
+"""How many times as many points more "auto" solves for where the end of the top is in doubt."""
+
 
 class Solver(Protocol):
     """Solves one system for many queries."""
@@ -55,7 +58,8 @@ class Solvers:
         A name of SOLVERS; or "auto": "direct" for up to 5,000 points; beyond that "region", and
         "cg" where every pair of points has a weight or more than a quarter of them is asked for.
     budget : int, "auto" or None
-        How many points the region solver may give a score: about 2,500 by default.
+        How many points the region solver may give a score: about 2,500 by default, and three
+        times as many for the few queries whose end of the top is in doubt.
     tol : float
     n_alive : int, optional
         Points that were not removed; all by default.
@@ -105,12 +109,16 @@ class Solvers:
         >>> solvers = Solvers(system, "auto", budget="auto", tol=1e-6)
         >>> solvers.effort(10).budget, solvers.effort(1000).budget
         (2500, 25000)
+        >>> solvers.effort(10).reserve
+        5000
         """
-        budget = self.budget
+        budget, reserve = self.budget, 0
         if isinstance(budget, str):
             budget = max(LEAST_BUDGET, BUDGET_PER_RESULT * top)
-        limited = budget is not None and budget < self._n_alive
-        return Effort(self.tol, top, budget if limited else None)
+            reserve = RESERVE * budget
+        if budget is None or budget >= self._n_alive:
+            return Effort(self.tol, top)
+        return Effort(self.tol, top, budget, reserve)
 
     def solve(self, boundaries: Sequence[Boundary], wanted: Sequence[Wanted]) -> Iterator[Solution]:
         """Solve for each boundary, to find what is wanted."""

@@ -201,7 +201,7 @@ class RegionSolver:
             count = levels.extract(arrays, work, progress, top, terms, points, scores)
         complete = effort.top is None or (count < top and boundary.lowest < 0)
         if complete:
-            if progress.state == WITHIN_TOL and budget == UNLIMITED:
+            if progress.state == WITHIN_TOL and budget[0] == UNLIMITED:
                 push.refine(arrays, work, progress.n_touched)
             points = work.touched[: progress.n_touched].astype(np.int64)
             points = points[self.inverse[points] > 0]  # rows are known
@@ -237,9 +237,12 @@ class RegionSolver:
         tol = min((effort.tol for effort in efforts), default=1.0)
         return tol / (self.arrays.largest_scale or 1.0)
 
-    def _budget(self, effort: Effort) -> int:
-        whole = effort.budget is None or effort.budget >= self.arrays.n_rows
-        return UNLIMITED if whole or effort.budget is None else effort.budget
+    def _budget(self, effort: Effort) -> tuple[int, int]:
+        """Return how many points to solve for, and how many where there is doubt."""
+        budget, n_rows = effort.budget, self.arrays.n_rows
+        if budget is None or budget >= n_rows:
+            return UNLIMITED, UNLIMITED
+        return budget, min(budget + effort.reserve, n_rows - 1)
 
     def _workspace(self) -> Workspace:
         try:

@@ -76,11 +76,14 @@ class Effort(NamedTuple):
         unless this many best points are proven before;
     budget : int, optional
         and no more points than this are solved for. None: as many as it takes.
+    reserve : int
+        So many points more are solved for once where the end of the top is in doubt then.
     """
 
     tol: float
     top: int | None = None
     budget: int | None = None
+    reserve: int = 0
 
 
 @dataclass(frozen=True, eq=False)

@@ -426,8 +426,11 @@ def cut_behind(A, b, x, top, level):
     return (ordered[top - 1] + ordered[top]) / 2, ordered[top - 1] - ordered[top]
 
 
-def blend(f, d, left_out, k, degrees, weight):
-    """Shape scores times exp(-weight min(u, horizon)), u the distance in the query's own unit."""
+def blend(f, d, left_out, k, degrees, weight, opposed):
+    """Shape scores times exp(-weight min(u, horizon)), u the distance in the query's own unit.
+
+    Points that are nearer to a negative example, at distance ``opposed``, are beyond the horizon.
+    """
     others = nearest(d, [j for j in range(len(f)) if j not in left_out])
     first, last = d[others[0]], d[others[min(k, len(others) - 1)]]
     near = others[:k]
@@ -437,7 +440,9 @@ def blend(f, d, left_out, k, degrees, weight):
     for j in others:
         if f[j] > 0:
             u = (d[j] - first) / (last - first) if last > first else np.inf * (d[j] > first)
-            scores[j] = f[j] * np.exp(-weight * min(0.0 if np.isnan(u) else u, horizon))
+            u = 0.0 if np.isnan(u) else u
+            u = np.inf if opposed[j] < d[j] else u
+            scores[j] = f[j] * np.exp(-weight * min(u, horizon))
     return scores, horizon
 
 

@@ -25,19 +25,24 @@ SOLVERS = ("direct", "cg", "region")
 N_BEST = 25
 
 
+def example_distances(X, query):
+    """Squared distances of all points to each example."""
+    d = reference.sq_distances(np.vstack([X, query.vectors]))
+    return d[[*query.ids, *range(len(X), len(d))]][:, : len(X)]
+
+
 def mean_distances(X, query):
     """Squared distances to the positive examples, averaged by weight."""
-    d = reference.sq_distances(np.vstack([X, query.vectors]))
-    examples = [*query.ids, *range(len(X), len(d))]
     positive = np.maximum(query.weights, 0.0)
-    return positive @ d[examples][:, : len(X)] / positive.sum()
+    return positive @ example_distances(X, query) / positive.sum()
 
 
 def blended(X, query, ranker, shape, weight=WEIGHT):
     query = check_query(query, len(X), X.shape[1])
     W, _ = reference.adaptive_graph(reference.sq_distances(X), len(X), ranker.n_neighbors_)
-    d = mean_distances(X, query)
-    return reference.blend(shape, d, query.ids, ranker.n_neighbors_, W.sum(axis=1), weight)
+    d, degrees = mean_distances(X, query), W.sum(axis=1)
+    opposed = example_distances(X, query)[query.weights <= 0].min(axis=0, initial=np.inf)
+    return reference.blend(shape, d, query.ids, ranker.n_neighbors_, degrees, weight, opposed)
 
 
 def scores_by_point(ranking, n_points):

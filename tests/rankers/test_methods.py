@@ -292,6 +292,6 @@ def test_graphs_say_what_they_chose():
     engine = ExactEngine(sheet())
     graph = AdaptiveGraph()
     graph.build(engine)
-    assert graph.n_neighbors_ == 5
+    assert graph.n_neighbors_ == 10
     with pytest.warns(UserWarning, match="n_neighbors=90 is too large for 50 points"):
         assert GaussianGraph(n_neighbors=90).build(engine).nnz == 50 * 49

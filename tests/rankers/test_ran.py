@@ -248,7 +248,7 @@ def test_more_neighbors_than_points(k):
 
 def test_auto_says_what_it_chose():
     rng = np.random.default_rng(0)
-    assert RAN().fit(sheet(300)).n_neighbors_ == 5
+    assert RAN().fit(sheet(300)).n_neighbors_ == 10
     diffuse = rng.normal(size=(300, 60))
     chosen, given = RAN().fit(diffuse), RAN(20).fit(diffuse)
     assert chosen.n_neighbors_ == 20

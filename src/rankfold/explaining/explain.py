@@ -82,7 +82,7 @@ def explain(
     scores = np.zeros(engine.n_points)
     scores[scored.points] = scored.scores
     shape = float(scores[point])
-    ranked, fused = ranker.fused(checked, scores, measured, others)
+    ranked, fused = ranker.fused(checked, scores, others)
     flow = ranker.flow(checked)
     reached = flow is None or shape != 0
     amounts: FloatArray = np.array([shape])

@@ -298,7 +298,7 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
         return solution
 
     def fused(
-        self, query: Query, shape: FloatArray, sq_distances: FloatArray, others: BoolArray
+        self, query: Query, shape: FloatArray, others: BoolArray
     ) -> tuple[FloatArray, Fused | None]:
         """Fuse the shape scores of all points with their distances to a checked query.
 
@@ -306,7 +306,7 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
         """
         if self._fusion.kind == "none":
             return shape, None
-        return self._fusion.everywhere(self.hood(query), shape, sq_distances, others)
+        return self._fusion.everywhere(self.engine_, query, self.hood(query), shape, others)
 
     def amounts(self, query: Query, point: int, tol: float) -> FloatArray:
         """Return what each example of a checked query adds to the shape score of a point.

@@ -100,7 +100,8 @@ class Fusion(NamedTuple):
     The horizon is 1 where the query's neighbours are points like others. Where they are hubs, as
     among texts, shape is least certain, and the horizon grows up to 2. No score gets larger, so the
     error bound of f holds for the blend. The distance to several examples is the mean of those to
-    the positive ones, by weight, as in `Euclidean`.
+    the positive ones, by weight, as in `Euclidean`; what is nearer to a negative example counts as
+    beyond the horizon.
 
     Reciprocal rank fusion adds ``1 / (60 + rank)`` over both orders of the candidates.
 
@@ -167,10 +168,7 @@ class Fusion(NamedTuple):
         if self.kind == "reciprocal_rank":
             scores[best] = reciprocal_ranks(points, _mean_sq_distances(engine, query, points))
         else:
-            far = mixture.horizon > 1  # then distances beyond the lists count
-            u = hood.of_listed(points)
-            if far:
-                u = hood.units(_mean_sq_distances(engine, query, points))
+            u = self._distances(engine, query, hood, points, mixture.horizon)
             scores[best] = blended(shape, u, mixture)
             beyond = self._beyond(solution, hood, points, shape, cut)
         kept = ~usable
@@ -178,17 +176,30 @@ class Fusion(NamedTuple):
         fused = replace(solution, scores=scores, shape=solution.scores, fused=mixture)
         return fused.take(kept, complete=solution.complete and not cut), beyond
 
+    def _distances(
+        self, engine: Engine, query: Query, hood: Hood, points: IntArray, horizon: float
+    ) -> FloatArray:
+        """Return how far points are from the query, in its unit, as far as that matters."""
+        negative = query.weights <= 0
+        if horizon <= 1 and not negative.any():
+            return hood.of_listed(points)
+        rows = engine.between(query, points)
+        mean: FloatArray = positive_shares(query) @ rows
+        opposed = rows[negative].min(axis=0, initial=np.inf)
+        return np.where(opposed < mean, np.inf, hood.units(mean))
+
     def everywhere(
-        self, hood: Hood, shape: FloatArray, sq_distances: FloatArray, others: BoolArray
+        self, engine: Engine, query: Query, hood: Hood, shape: FloatArray, others: BoolArray
     ) -> tuple[FloatArray, Fused]:
         """Fuse the shape scores of all points, of which ``others`` are ranked."""
         mixture, scores = self.mixture(hood.hubness), shape.copy()
         used = np.flatnonzero(others & (shape > 0))
         used = used[np.lexsort((used, -shape[used]))]
         if self.kind == "reciprocal_rank":
-            scores[used] = reciprocal_ranks(used, sq_distances[used])
+            scores[used] = reciprocal_ranks(used, _mean_sq_distances(engine, query, used))
         else:
-            scores[used] = blended(shape[used], hood.units(sq_distances[used]), mixture)
+            u = self._distances(engine, query, hood, used, mixture.horizon)
+            scores[used] = blended(shape[used], u, mixture)
         return scores, mixture
 
     def _beyond(

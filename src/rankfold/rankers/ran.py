@@ -111,13 +111,12 @@ class RAN(Ranker):
         How many points a query may give a score where only a region is solved. The region grows
         from the query along the graph; all points outside of it score zero. "auto" is 2,500, or 25
         times ``top`` where that is more: a query then takes about as long in a database of any
-        size, and finds nearly the same best points. Where it is in doubt which points come last
-        among the best, because many score nearly alike and much is missing at the border of the
-        region, "auto" grows it once more, to three times as many points. That happens to about
-        one query in six, which takes a few times as long. A number is never exceeded. None goes
-        on until the best points are proven, or no score can be off by more than ``tol``. ``ranking.solution`` says how it
-        ended, and bounds the error of every score in any case. With a budget, later
-        alternations learn the rows of the same region, from stored candidates.
+        size, and finds nearly the same best points. With ``fusion="none"`` it is three times as
+        many where scores near the last of the best points are too close to call. A number is
+        never exceeded. None goes on until the best points are proven, or no score can be off by
+        more than ``tol``. ``ranking.solution`` says how it ended, and bounds the error of every
+        score in any case. With a budget, later alternations learn the rows of the same region,
+        from stored candidates.
     fusion : float, "auto", "reciprocal_rank" or "none"
         How shape and plain distance share in the order. "auto" blends them: the score by shape is
         multiplied by ``exp(-4 min(u, h))``, where u is the distance in the query's own unit, so

@@ -123,6 +123,11 @@ class Solvers:
     def solve(self, boundaries: Sequence[Boundary], wanted: Sequence[Wanted]) -> Iterator[Solution]:
         """Solve for each boundary, to find what is wanted."""
         efforts = [self.effort(one.top)._replace(top=one.candidates) for one in wanted]
+        # Where results are chosen among more candidates, the end of these is of no account.
+        efforts = [
+            effort if one.candidates == one.top else effort._replace(reserve=0)
+            for one, effort in zip(wanted, efforts, strict=True)
+        ]
         longest = max((one.top for one in wanted), default=0)
         return self.solver(self.name(longest)).solve(boundaries, efforts)
 

@@ -9,6 +9,7 @@ from click.testing import CliRunner
 
 from rankfold import RANKERS, Euclidean, datasets
 from rankfold.cli import main
+from rankfold.cli.evaluate import _rankers
 from rankfold.evaluation import evaluate
 from rankfold.evaluation.measures import DEFAULTS
 
@@ -63,6 +64,12 @@ def test_all_methods():
     assert result.exit_code == 0
     rows = csv.DictReader(StringIO(result.stdout))
     assert [row["method"] for row in rows] == list(RANKERS)
+
+
+def test_all_methods_are_those_that_can_use_the_data():
+    without = [name for name in RANKERS if name != "query_expansion"]
+    assert list(_rankers("all", "precomputed")) == without
+    assert list(_rankers("all", "cosine")) == list(RANKERS)
 
 
 def test_options_reach_the_evaluation():

@@ -60,9 +60,10 @@ def evaluate(
     from rankfold.datasets import load
     from rankfold.evaluation import evaluate as measure
 
+    data = load(dataset, folder)
     result = measure(
-        _rankers(methods),
-        load(dataset, folder),
+        _rankers(methods, data.metric),
+        data,
         words(metrics),
         queries=queries,
         include_query=include_query,
@@ -84,12 +85,18 @@ def evaluate(
         raise SystemExit(INTERRUPTED)
 
 
-def _rankers(names: str) -> dict[str, Any]:
-    """Return the named methods with their default parameters."""
+def _rankers(names: str, metric: str) -> dict[str, Any]:
+    """Return the named methods with their default parameters; all are those that can be used."""
     from rankfold.check import InputError
+    from rankfold.neighbors import GIVEN_METRICS
     from rankfold.rankers import RANKERS
 
-    chosen = list(RANKERS) if names == "all" else words(names)
+    usable = [
+        name
+        for name, ranker in RANKERS.items()
+        if metric not in GIVEN_METRICS or not ranker.needs_vectors
+    ]
+    chosen = usable if names == "all" else words(names)
     for name in chosen or [names]:
         if name not in RANKERS:
             raise InputError(

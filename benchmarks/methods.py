@@ -15,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from rankfold import RANKERS, datasets
 from rankfold.evaluation import Evaluation, tune
 from rankfold.graph import AdaptiveGraph, GaussianGraph
+from rankfold.neighbors import GIVEN_METRICS
 
 SETS = ("digits", "usps", "orl", "yale", "coil20", "umist")
 PAGE = Path(__file__).parents[1] / "docs" / "measured" / "methods.md"
@@ -34,13 +35,18 @@ GRIDS = {
     "transduction": {"n_steps": [100, 300, 1000]},
     "lcdp": {"n_steps": [3, 10, 30]},
     "tensor": {"n_steps": [5, 20, 80]},
+    "k_reciprocal": {"k1": [10, 20, 40], "distance_weight": [0.0, 0.1, 0.3]},
+    "lhrr": {"n_neighbors": [10, 15, 20, 30], "n_steps": [1, 2]},
+    "query_expansion": {"n_neighbors": NEIGHBORS, "augment": [0, 5, 10]},
     "ran": {"n_neighbors": NEIGHBORS, "smoothness": [10.0, 30.0, 100.0]},
 }
 
 
-def contestants():
+def contestants(metric):
     """Yield a name, a ranker and its grid for every method on every graph it can run on."""
     for method, make in RANKERS.items():
+        if make.needs_vectors and metric in GIVEN_METRICS:
+            continue
         ranker, grid = make(), GRIDS.get(method, {})
         if "graph" not in ranker.get_params(deep=False):
             yield method, ranker, grid
@@ -52,7 +58,7 @@ def contestants():
 def measure(dataset):
     """Tune every method on one half of the queries; return the table of the other half."""
     values, chosen = {}, {}
-    for name, ranker, grid in contestants():
+    for name, ranker, grid in contestants(dataset.metric):
         tuning = tune(ranker, dataset, grid, metric=MAIN, metrics=METRICS, n_jobs=os.cpu_count())
         if not tuning.complete:
             raise KeyboardInterrupt
@@ -66,20 +72,27 @@ def measure(dataset):
 def summary(found):
     """Return the main measure of every method on every set, in per cent, with harm."""
     rows = {}
-    for evaluation in found.values():
+    for name, evaluation in found.items():
         for row in evaluation.table():
             if row.metric == MAIN:
-                rows.setdefault(row.method, []).append(row)
+                rows.setdefault(row.method, {})[name] = row
     head = ["method, graph", *found, "mean", "harm", "worst harm", "least gain over plain"]
     lines = ["| " + " | ".join(head) + " |", "|---" + "|---:" * (len(head) - 1) + "|"]
     plain = [evaluation.plain[MAIN].mean() for evaluation in found.values()]
-    ordered = sorted(rows.items(), key=lambda item: -np.mean([row.mean for row in item[1]]))
-    for method, cells in ordered:
-        means = np.array([row.mean for row in cells])
-        harms = [row.harm for row in cells]
-        numbers = [f"{100 * mean:.2f}" for mean in [*means, means.mean()]]
-        numbers += [f"{100 * np.mean(harms):.1f}", f"{100 * max(harms):.1f}"]
-        numbers.append(f"{100 * (means - plain).min():+.2f}")
+
+    def place(item):
+        """Methods that cannot run on every set come last: their means are of other sets."""
+        return len(item[1]) < len(found), -np.mean([row.mean for row in item[1].values()])
+
+    for method, cells in sorted(rows.items(), key=place):
+        numbers = [f"{100 * cells[name].mean:.2f}" if name in cells else "-" for name in found]
+        if len(cells) == len(found):
+            means, harms = np.array([[row.mean, row.harm] for row in cells.values()]).T
+            numbers.append(f"{100 * means.mean():.2f}")
+            numbers += [f"{100 * harms.mean():.1f}", f"{100 * harms.max():.1f}"]
+            numbers.append(f"{100 * (means - plain).min():+.2f}")
+        else:
+            numbers += ["-"] * 4
         lines.append("| " + " | ".join([method, *numbers]) + " |")
     return lines
 

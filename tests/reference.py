@@ -328,6 +328,99 @@ def diffusion(W, T, start, update, n_steps, alpha, restart):
     return A
 
 
+def k_reciprocal(d, n, ids, weights, k1, k2, distance_weight, scale=None):
+    """Re-ranking by k-reciprocal encodings; each example's final distances, then `plain_scores`.
+
+    Distances in encodings are divided by ``scale``, one for each point; by default by four times
+    the distance of the last of the k1 neighbours.
+    """
+    order = [[i, *nearest(d[i, :n], [j for j in range(n) if j != i])] for i in range(n)]
+
+    def reciprocal(i, k):
+        return {j for j in order[i][: k + 1] if i in order[j][: k + 1]}
+
+    V = np.zeros((n, n))
+    for i in range(n):
+        members = expanded = reciprocal(i, k1)
+        for j in members:
+            half = reciprocal(j, (k1 + 1) // 2)
+            if 3 * len(half & members) >= 2 * len(half):
+                expanded = expanded | half
+        unit = 4 * d[i, order[i][: k1 + 1][-1]] if scale is None else scale[i]
+        for j in expanded:
+            V[i, j] = np.exp(-d[i, j] / unit) if unit > 0 else float(d[i, j] == 0)
+        V[i] /= V[i].sum()
+    averaged = [np.mean([V[j] for j in order[i][:k2]], axis=0) for i in range(n)]
+    rows = []
+    for example in [*ids, *range(n, len(d))]:
+        own = averaged[example] if example < n else None
+        if own is None:
+            own = np.mean([V[j] for j in nearest(d[example, :n], range(n))[:k2]], axis=0)
+        plain = d[example, :n] / (d[example, :n].max() or 1.0)
+        jaccard = [1 - np.minimum(own, v).sum() / np.maximum(own, v).sum() for v in averaged]
+        rows.append((1 - distance_weight) * np.array(jaccard) + distance_weight * plain)
+    return plain_scores(rows, weights)
+
+
+def hypergraph(d, n, rows, ids, weights, k, n_steps):
+    """LHRR: reciprocal ranks, hyperedges of neighbours of neighbours, A = HH' o H'H o H'wH."""
+    length = 2 * k
+    lists = [[i, *nearest(d[i, :n], [j for j in range(n) if j != i])][:length] for i in range(n)]
+    for _ in range(n_steps):
+        place = [{j: t + 1 for t, j in enumerate(one)} for one in lists]
+        for i in range(n):
+            # The sort is stable: ties stay as they were.
+            lists[i] = sorted(
+                lists[i], key=lambda j, i=i: place[i][j] + place[j].get(i, length + 1)
+            )
+        P, H = np.zeros((n, n)), np.zeros((n, n))
+        for i in range(n):
+            for t, j in enumerate(lists[i][:k], start=1):
+                P[i, j] = 1 - np.log(t) / np.log(k)
+        for i in range(n):
+            for x in range(n):
+                for j in range(n):
+                    H[i, j] += P[i, x] * P[x, j]
+        w = [sum(sorted(row, reverse=True)[:k]) for row in H]
+        A = (H @ H.T) * (H.T @ H) * (H.T @ np.diag(w) @ H)
+        for i in range(n):
+            others = [j for j in nearest(-A[i], range(n)) if j != i and A[i, j] > 0]
+            left = [j for j in lists[i] if j != i and j not in others]
+            lists[i] = [i, *others, *left][:length]
+    np.fill_diagonal(A, 0.0)
+    return seed_vector(rows, n, ids, weights) @ walk(A, 0.5)
+
+
+def query_expansion(X, vectors, ids, weights, k, alpha, augment=0, cosine=False):
+    """q' = (q + sum s_j^alpha x_j) / (1 + sum s_j^alpha), then `plain_scores` of the distances."""
+
+    def unit(points):
+        points = np.array(points, dtype=float)
+        return np.array([x / np.sqrt(x @ x) for x in points]) if cosine else points
+
+    def mean(of, sq_distances, near, whole):
+        s = [max(0.0, 1 - sq_distances[j] / whole) ** alpha for j in near]
+        total = of + sum((s_j * X[j] for s_j, j in zip(s, near, strict=True)), 0 * of)
+        return total / (1 + sum(s))
+
+    def whole(rows):
+        return 2.0 if cosine else np.mean(rows)
+
+    X = unit(X)
+    if augment:
+        d, rest = sq_distances(X), range(len(X))
+        near = [nearest(d[i], [j for j in rest if j != i])[:augment] for i in rest]
+        X = unit([mean(X[i], d[i], near[i], whole(d[i])) for i in rest])
+    examples = np.array([*X[ids], *unit(vectors)])
+    rows = np.array([[((x - e) ** 2).sum() for x in X] for e in examples])
+    shares = np.maximum(weights, 0) / np.maximum(weights, 0).sum()
+    near = nearest(shares @ rows, [j for j in range(len(X)) if j not in set(ids)])[:k]
+    expanded = unit([mean(shares @ examples, shares @ rows, near, whole(shares @ rows))])[0]
+    scores = -((X - expanded) ** 2).sum(axis=1)
+    negative = [row * -w for row, w in zip(rows, weights, strict=True) if w < 0]
+    return scores + sum(negative) / len(negative) if negative else scores
+
+
 def refine(points, queries, candidates, own, k):
     """The k nearest of each query's candidates by differences, and the farthest of them all."""
     indices = np.full((len(queries), k), -1)

@@ -8,7 +8,15 @@ from time import monotonic
 import httpx
 
 QUICK = ("ran", "ran", "ran", "euclidean", "pagerank")
-SLOW = ("self_diffusion", "manifold", "transduction", "lcdp", "tensor")
+SLOW = (
+    "self_diffusion",
+    "manifold",
+    "transduction",
+    "lcdp",
+    "tensor",
+    "k_reciprocal",
+    "query_expansion",
+)
 """Methods that look at all points; asked for now and then."""
 
 KEPT = 50

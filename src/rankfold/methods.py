@@ -13,5 +13,8 @@ Method = Literal[
     "transduction",
     "lcdp",
     "tensor",
+    "k_reciprocal",
+    "lhrr",
+    "query_expansion",
 ]
 METHODS: tuple[Method, ...] = get_args(Method)

@@ -77,6 +77,9 @@ TITLES = {
     "transduction": "Shape (graph transduction)",
     "lcdp": "Shape (locally constrained diffusion)",
     "tensor": "Shape (tensor-product diffusion)",
+    "k_reciprocal": "Shape (k-reciprocal re-ranking)",
+    "lhrr": "Shape (hypergraph ranking)",
+    "query_expansion": "Shape (query expansion)",
 }
 
 

@@ -69,6 +69,13 @@ def test_all_methods():
     assert [row["method"] for row in rows] == list(RANKERS)
 
 
+def test_all_methods_are_those_that_can_use_the_data(folder):
+    options = ["--methods", "all", "--sample", "5", "--metrics", "r_precision", "--format", "csv"]
+    result = call("yale", *options, "--folder", str(folder))
+    methods = [row["method"] for row in csv.DictReader(StringIO(result.stdout))]
+    assert methods == [name for name in RANKERS if name != "query_expansion"]
+
+
 def test_options_reach_the_evaluation():
     options = ["--base", "euclidean", "--include-query", "--seed", "3", "--jobs", "1"]
     result = call("moons", *QUICK, *options, "--format", "csv")

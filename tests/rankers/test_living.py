@@ -24,7 +24,7 @@ VARIANTS = [
         (name, {"graph": graph})
         for name in RANKERS
         for graph in GRAPHS
-        if name not in "euclidean ran"
+        if "graph" in RANKERS[name]().get_params()
     ),
     ("ran", {"n_neighbors": 500}),
     ("ran", {"gamma": "shared", "max_iter": 3}),
@@ -37,6 +37,9 @@ VARIANTS = [
     ("manifold", {"solver": "cg"}),
     ("transduction", {"n_steps": None}),
     ("lcdp", {"n_neighbors": 3}),
+    ("k_reciprocal", {"k1": 5, "k2": 9}),
+    ("lhrr", {"n_neighbors": 4, "n_steps": 3}),
+    ("query_expansion", {"augment": 4}),
 ]
 
 every_variant = pytest.mark.parametrize(

@@ -39,6 +39,9 @@ PARAMETERS = {
     "transduction": {"n_steps": 30},
     "lcdp": {"laziness": 0.1, "n_neighbors": 4},
     "tensor": {"alpha": 0.9, "n_steps": 10},
+    "k_reciprocal": {"k1": 8, "k2": 3, "distance_weight": 0.1},
+    "lhrr": {"n_neighbors": 8, "n_steps": 1},
+    "query_expansion": {"n_neighbors": 4, "alpha": 2.0, "augment": 3},
 }
 
 

@@ -219,6 +219,7 @@ def on_data(
 ) -> Evaluation:
     """Measure methods on a data set or a file."""
     from rankfold.evaluation import evaluate as measure
+    from rankfold.neighbors import GIVEN_METRICS
     from rankfold.rankers import RANKERS
 
     folder, jobs, include_query = (
@@ -229,6 +230,8 @@ def on_data(
         data = read_data(Path(place.name), judged, options)
     else:
         data = load_dataset(place.name, folder)
+    if methods == list(RANKERS) and data.metric in GIVEN_METRICS:
+        methods = [name for name in methods if not RANKERS[name].needs_vectors]
     with telling_of_compilation(len(data.X)):
         return measure(
             {name: RANKERS[name]() for name in methods},

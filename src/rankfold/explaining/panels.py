@@ -92,7 +92,7 @@ def draw_shares(
     panel: Panel, explanation: Explanation, names: Names | None, heading: int, step: int
 ) -> None:
     """Draw a bar for what each example adds, the largest first."""
-    whole = "squared distance" if explanation.path_state == "no graph" else "score"
+    whole = "distance" if explanation.path_state == "no graph" else "score"
     panel = panel._replace(top=panel.top + 40)
     panel.heading(f"What each example adds to the {whole}")
     examples = sorted(explanation.examples, key=lambda example: -abs(example.share or 0.0))

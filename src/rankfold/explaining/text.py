@@ -18,7 +18,7 @@ BAR, ROOM = 20, 44
 """Characters of the longest bar, and of all that stands beside a name."""
 
 WITHOUT_PATH = {
-    "no graph": "There is no graph: the place is by plain distance.",
+    "no graph": "There is no graph: the place is by the distance to the query.",
     "unreached": "The query does not reach it along the graph: the place is by plain distance.",
     "apart": "The first graph has no path to it; a later one does.",
 }
@@ -128,7 +128,7 @@ def _path_lines(explanation: Explanation, names: Names | None, width: int) -> li
 
 def _example_lines(explanation: Explanation, names: Names | None, room: int) -> list[str]:
     whole = "score" if explanation.fused is None else "shape score"
-    whole = "squared distance" if explanation.path_state == "no graph" else whole
+    whole = "distance" if explanation.path_state == "no graph" else whole
     examples = sorted(explanation.examples, key=lambda example: -abs(example.share or 0.0))
     shown = examples[:MOST_EXAMPLES]
     called = [name_of(names, example.point, room) for example in shown]

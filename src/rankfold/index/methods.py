@@ -133,7 +133,8 @@ def make_ranker(method: str, parameters: dict[str, Any], metric: str, n_neighbor
     RAN(n_neighbors=7, smoothness=3.0)
     """
     check_choice(method, "method", tuple(RANKERS))
-    known = [name for name in RANKERS[method]().get_params(deep=False) if name not in OF_THE_INDEX]
+    defaults = RANKERS[method]().get_params(deep=False)
+    known = [name for name in defaults if name not in OF_THE_INDEX]
     unknown = [name for name in parameters if name not in known]
     if unknown:
         raise InputError(
@@ -142,7 +143,7 @@ def make_ranker(method: str, parameters: dict[str, Any], metric: str, n_neighbor
             unknown[0],
         )
     settings = dict(parameters)
-    if "n_neighbors" in known:
+    if defaults.get("n_neighbors", 0) in (None, "auto"):  # other methods have a number of their own
         settings.setdefault("n_neighbors", n_neighbors)
     if "graph" in known:
         settings.setdefault("graph", AdaptiveGraph(n_neighbors))

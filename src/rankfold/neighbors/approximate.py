@@ -214,6 +214,11 @@ class FaissEngine:
         """Measure the squared distances of a few points of the database to each other."""
         return sq_distances_between(self._points[ids], self._points[ids])
 
+    def vectors(self, ids: IntArray) -> FloatArray:
+        """Return points as they were given; scaled to length one for cosine."""
+        held, origin = self._points[ids], self._form.origin
+        return held if origin is None else held + origin
+
     def _lists(self, queries: FloatArray, k: int, own: IntArray | None) -> Neighbors:
         """Search in blocks of rows; with ``own``, for those rows of ``queries``."""
         plan = self._plan(k)

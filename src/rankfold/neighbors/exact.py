@@ -150,6 +150,10 @@ class ExactEngine:
             return self._squared(self.points[np.ix_(ids, ids)])
         return sq_distances_between(self.points[ids], self.points[ids])
 
+    def vectors(self, ids: IntArray) -> FloatArray:
+        """Return points as they were given; scaled to length one for cosine."""
+        return self.points[ids]
+
     def _check(self, vectors: FloatArray) -> FloatArray:
         vectors = check_matrix(vectors, "vectors", self.n_features)
         if not self._precomputed:

@@ -8,7 +8,10 @@ from rankfold.rankers.diffusion import (
     TensorProductDiffusion,
 )
 from rankfold.rankers.distance import Euclidean
+from rankfold.rankers.expansion import QueryExpansion
+from rankfold.rankers.hypergraph import HypergraphRanking
 from rankfold.rankers.ran import RAN
+from rankfold.rankers.reciprocal import KReciprocal
 from rankfold.rankers.transduction import GraphTransduction
 from rankfold.rankers.walks import ManifoldRanking, PersonalizedPageRank
 
@@ -20,6 +23,9 @@ RANKERS: dict[str, type[Ranker]] = {
     "transduction": GraphTransduction,
     "lcdp": LocallyConstrainedDiffusion,
     "tensor": TensorProductDiffusion,
+    "k_reciprocal": KReciprocal,
+    "lhrr": HypergraphRanking,
+    "query_expansion": QueryExpansion,
     "ran": RAN,
 }
 """All methods by the names that the command line, `Index.query` and the service know them by."""
@@ -30,9 +36,12 @@ __all__ = [
     "Diffusion",
     "Euclidean",
     "GraphTransduction",
+    "HypergraphRanking",
+    "KReciprocal",
     "LocallyConstrainedDiffusion",
     "ManifoldRanking",
     "PersonalizedPageRank",
+    "QueryExpansion",
     "Ranker",
     "SelfDiffusion",
     "TensorProductDiffusion",

@@ -78,6 +78,9 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
     negative_weight: ClassVar[float] = -0.5
     """Weight for negative examples that was best where scores are not held at weights."""
 
+    needs_vectors: ClassVar[bool] = False
+    """Whether distances alone are too little for it."""
+
     when_unsolved: ClassVar[str] = "A smaller smoothness is easier to solve."
     max_iter: int
     tol: float

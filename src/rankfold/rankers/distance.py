@@ -50,7 +50,7 @@ class Euclidean(Ranker):
         """Return what each example adds to the score."""
         rows = self.engine_.sq_distances(query.ids, query.vectors)
         distances = np.array([row[point] for row in rows])
-        amounts: FloatArray = (_negative_shares(query) - positive_shares(query)) * distances
+        amounts: FloatArray = signed_shares(query) * distances
         return amounts
 
     def _solve(
@@ -100,6 +100,11 @@ def plain_scores(engine: Engine, query: Query, sq_distances: FloatArray) -> Floa
         push = mean_sq_distances(engine, query, shares)
         scores[np.isfinite(push)] += push[np.isfinite(push)]  # removed points are at inf
     return scores
+
+
+def signed_shares(query: Query) -> FloatArray:
+    """Return the factor of each example's distance in the score; below 0 for positive ones."""
+    return _negative_shares(query) - positive_shares(query)
 
 
 def _negative_shares(query: Query) -> FloatArray:

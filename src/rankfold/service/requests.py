@@ -19,7 +19,7 @@ from rankfold.methods import Method
 
 MOST_QUERIES, MOST_EXAMPLES, MOST_POINTS = 64, 1000, 1000
 MOST_RESULTS, MOST_SKIPPED = 2000, 10_000
-MOST_NEIGHBORS, MOST_ALTERNATIONS, MOST_STEPS = 200, 20, 1000
+MOST_NEIGHBORS, MOST_ALTERNATIONS, MOST_STEPS, MOST_POWER = 200, 20, 1000, 100
 MOST_MAPPED, MOST_BUDGET = 100_000, 1_000_000
 LONGEST_CONDITION, LONGEST_NAME, MOST_COLUMNS = 2000, 1000, 500
 MOST_FEATURES = 100_000
@@ -68,7 +68,9 @@ class Parameters(Body):
     """Parameters of the method; what is left out has its default."""
 
     n_neighbors: Annotated[StrictInt, Field(ge=1, le=MOST_NEIGHBORS)] | None = Field(
-        default=None, description="Neighbours in the graph: RAN, LCDP and tensor-product diffusion."
+        default=None,
+        description="Neighbours in the graph: RAN, LCDP and tensor-product diffusion; of a point "
+        "or a query: LHRR and query expansion.",
     )
     smoothness: Annotated[Number, Field(gt=0, le=1e6)] | None = Field(
         default=None, description="How much alike the scores of neighbours should be: RAN."
@@ -95,15 +97,29 @@ class Parameters(Body):
     guard: StrictBool | None = Field(
         default=None, description="Whether to stop at a collapse: RAN."
     )
-    alpha: Annotated[Number, Field(gt=0, le=1)] | None = Field(
+    alpha: Annotated[Number, Field(ge=0, le=MOST_POWER)] | None = Field(
         default=None,
-        description="Weight of the graph: PageRank, manifold ranking, tensor diffusion.",
+        description="Weight of the graph, up to 1: PageRank, manifold ranking, tensor diffusion; "
+        "power of the similarity: query expansion.",
     )
     n_steps: Annotated[StrictInt, Field(ge=1, le=MOST_STEPS)] | None = Field(
-        default=None, description="Steps of a diffusion."
+        default=None, description="Steps of a diffusion, or of LHRR."
     )
     laziness: Annotated[Number, Field(ge=0, lt=1)] | None = Field(
         default=None, description="LCDP and tensor-product diffusion."
+    )
+    k1: Annotated[StrictInt, Field(ge=1, le=MOST_NEIGHBORS)] | None = Field(
+        default=None, description="Neighbours that encode a point: k-reciprocal re-ranking."
+    )
+    k2: Annotated[StrictInt, Field(ge=1, le=MOST_NEIGHBORS)] | None = Field(
+        default=None, description="Encodings that are averaged: k-reciprocal re-ranking."
+    )
+    distance_weight: Annotated[Number, Field(ge=0, le=1)] | None = Field(
+        default=None, description="Share of plain distance: k-reciprocal re-ranking."
+    )
+    augment: Annotated[StrictInt, Field(ge=0, le=MOST_NEIGHBORS)] | None = Field(
+        default=None,
+        description="Neighbours that every point is averaged with: query expansion.",
     )
 
     def arguments(self) -> dict[str, Any]:

@@ -18,6 +18,9 @@ const NAMES = {
   transduction: "graph transduction",
   lcdp: "locally constrained diffusion",
   tensor: "tensor-product diffusion",
+  k_reciprocal: "k-reciprocal re-ranking",
+  lhrr: "hypergraph ranking",
+  query_expansion: "query expansion",
 };
 
 /** Plain distance, by the metric. @type {Record<string, string>} */

@@ -21,7 +21,7 @@ def test_one_walk_shows_what_single_runs_give(load, guard):
     rows = np.sort(np.random.default_rng(0).choice(165, 12, replace=False))
     course = follow(RAN(5, 90.0), yale, 10, n_queries=12, n_alternations=4)
     for step in (1, 2, 4):
-        ranker = RAN(5, 90.0, max_iter=step, guard=guard)
+        ranker = RAN(5, 90.0, max_iter=step, guard=guard, fusion="none")
         found = evaluate({"it": ranker}, yale, "precision@10", queries=rows, include_query=True)
         ours = (course.guarded if guard else course.free)[step - 1]
         assert ours == pytest.approx(100 * found.mean("it", "precision@10"))

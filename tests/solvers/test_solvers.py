@@ -20,6 +20,7 @@ from rankfold.solvers import (
     GradientSolver,
     Solvers,
     System,
+    Wanted,
 )
 from rankfold.solvers.system import error_bound, solution_of
 
@@ -320,7 +321,7 @@ def test_a_solver_that_is_asked_for_is_used(name):
     system = System.ran(sparse.csr_array(random_weights(0, 10)), 1.0)
     boundary = random_boundary(system, np.random.default_rng(0))
     solvers = Solvers(system, name, "auto", 1e-9)
-    (solution,) = solvers.solve([boundary], [3])
+    (solution,) = solvers.solve([boundary], [Wanted(3, 3)])
     assert solution.solver == solvers.reach(boundary).solver == name
     assert solvers.solver(name) is solvers.solver(name)
     for one in (solution, solvers.reach(boundary)):
@@ -331,7 +332,7 @@ def test_another_solver_can_answer_everything():
     system = System.ran(sparse.csr_array(random_weights(0, 10)), 1.0)
     solvers = Solvers(system, "auto", None, 1e-6)
     solvers.use(GradientSolver(system))
-    (solution,) = solvers.solve([random_boundary(system, np.random.default_rng(0))], [3])
+    (solution,) = solvers.solve([random_boundary(system, np.random.default_rng(0))], [Wanted(3, 3)])
     assert solution.solver == "cg"
 
 

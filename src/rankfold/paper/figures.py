@@ -46,7 +46,9 @@ def scores(data: Dataset, smoothness: float) -> dict[str, FloatArray]:
     """Return the scores of all points by plain distance, from 1 to 0, and by RAN."""
     query = PATTERNS[data.name][3](data)
     distances = np.linalg.norm(data.X - data.X[query], axis=1)
-    ranking = RAN(NEIGHBORS, smoothness).fit(data.X).rank(ids=query, include_query=True)
+    ranking = (
+        RAN(NEIGHBORS, smoothness, fusion="none").fit(data.X).rank(ids=query, include_query=True)
+    )
     shape = np.empty(len(data.X))
     shape[ranking.ids] = ranking.scores
     return {"plain": 1 - distances / distances.max(), "shape": shape}
@@ -75,7 +77,10 @@ def draw(data: Dataset, found: dict[str, FloatArray]) -> Figure:
     figure, page = new_page(WIDTH, total, title, question, MARGIN)
     rankers = {
         "plain": ("Plain distance", Euclidean()),
-        "shape": (f"RAN, k = {NEIGHBORS}, λ = {smoothness:g}", RAN(NEIGHBORS, smoothness)),
+        "shape": (
+            f"RAN, k = {NEIGHBORS}, λ = {smoothness:g}",
+            RAN(NEIGHBORS, smoothness, fusion="none"),
+        ),
     }
     for place, (key, (name, ranker)) in enumerate(rankers.items()):
         left = MARGIN + place * (side + GAP)

@@ -16,7 +16,7 @@ from rankfold.types import Dataset, Trace
 QUERY, N_ALTERNATIONS = 0, 8
 ROUNDING = 1e-12
 """Relative, of the objective."""
-SETTINGS = RAN(10, 1.0, gamma="shared", guard=False, max_iter=N_ALTERNATIONS)
+SETTINGS = RAN(10, 1.0, gamma="shared", guard=False, max_iter=N_ALTERNATIONS, fusion="none")
 
 
 def work(datasets: Datasets) -> Pieces:

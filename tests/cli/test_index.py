@@ -73,9 +73,8 @@ def test_columns_are_chosen(done, tmp_path):
     )
     known = json.loads(done("index", "info", "t", "--format", "json"))
     assert (known["features"], known["columns"]) == (2, {"price": "integer"})
-    assert done("query", "t", "--id", "k3", "--top", 1).split()[:4] == [
-        *["rank", "id", "score", "price"]
-    ]
+    head = done("query", "t", "--id", "k3", "--top", 1).splitlines()[0]
+    assert head.split() == ["rank", "id", "score", "shape", "distance", "price"]
 
 
 def test_an_index_of_images_remembers_how_it_reads_them(done, call, tmp_path):

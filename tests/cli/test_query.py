@@ -62,6 +62,7 @@ def test_json_is_the_answer_of_the_library(ask, index):
         "converged": solution.converged,
         "touched": solution.n_touched,
         "round_trips": 0,
+        "fused": solution.fused._asdict(),
     }
     asked = {"ids": ["m5", "m9"], "weights": [2.0, 1.0], "negative": ["m50"]}
     assert asked.items() <= whole["query"].items()
@@ -87,17 +88,21 @@ def test_every_method_answers(ask, method):
 def test_csv_has_every_column_and_every_digit(ask):
     rows = list(csv.DictReader(StringIO(ask("--id", "m5", "--format", "csv").stdout)))
     expected = found(ask("--id", "m5", "--format", "json"))["results"]
-    assert list(rows[0]) == ["rank", "id", "score", "moon", "note"]
-    assert [float(row["score"]) for row in rows] == [row["score"] for row in expected]
+    assert list(rows[0]) == ["rank", "id", "score", "shape", "distance", "moon", "note"]
+    for name in ("score", "shape", "distance"):
+        assert [float(row[name]) for row in rows] == [row[name] for row in expected]
     assert [row["note"] for row in rows] == [row["payload"]["note"] for row in expected]
 
 
 def test_payload_never_hides_the_columns_of_a_result(call, tmp_path):
-    lines = ["id,x,y,score,name", *(f"p{i},{i},{i % 2},{i}.5,n" for i in range(6))]
+    lines = ["id,x,y,score,shape,name", *(f"p{i},{i},{i % 2},{i}.5,round,n" for i in range(6))]
     (tmp_path / "p.csv").write_text("\n".join(lines))
     assert call("index", "build", "p.csv", "-o", "p", "--vector-columns", "x,y").exit_code == 0
-    head = call("query", "p", "--id", "p1", "--format", "csv").stdout.splitlines()[0]
-    assert head == "rank,id,score,payload.score,name"
+    words = "query", "p", "--id", "p1", "--format", "csv"
+    head = call(*words).stdout.splitlines()[0]
+    assert head == "rank,id,score,shape,distance,payload.score,payload.shape,name"
+    head = call(*words, "--fusion", "none").stdout.splitlines()[0]
+    assert head == "rank,id,score,payload.score,payload.shape,name"
 
 
 @pytest.mark.parametrize(("typed", "known"), [("7", "7"), ("8", 8), ("09", "09"), ("m5", "m5")])
@@ -153,7 +158,8 @@ def test_picture_is_drawn_and_named_on_standard_error(ask, tmp_path):
     assert "Picture" not in result.stdout
 
 
-REGION = ["--id", "m5", "--top", 3, "--set", "solver=region"]
+THREE = ["--id", "m5", "--top", 3]
+REGION = [*THREE, "--set", "solver=region", "--fusion", "none"]
 
 
 def ended(result):
@@ -167,7 +173,8 @@ def test_a_budget_ends_a_query_and_proven_goes_on(ask):
     assert (ended(proven)["stopped"], ended(proven)["certified"]) == ("proven", True)
     assert ended(proven)["bound"] < early["bound"]
     assert ended(proven)["touched"] > early["touched"]
-    assert found(proven)["query"]["parameters"] == {"solver": "region", "budget": None}
+    parameters = {"solver": "region", "budget": None, "fusion": "none"}
+    assert found(proven)["query"]["parameters"] == parameters
 
 
 def test_auto_is_the_budget_that_is_not_given(ask):
@@ -224,13 +231,76 @@ def test_a_budget_is_for_methods_that_have_one(ask, method):
         ) in ask(*words, status=2).stderr
 
 
+@pytest.mark.parametrize(
+    ("fusion", "value"),
+    [("auto", "auto"), ("none", "none"), ("reciprocal_rank",) * 2, ("2.5", 2.5), ("0", 0.0)],
+)
+def test_a_fusion_is_that_of_the_library(ask, index, fusion, value):
+    words = ["--id", "m5", "--top", 4, "--fusion", fusion]
+    whole = found(ask(*words, "--format", "json"))
+    with Index.open(index) as opened:
+        answer = opened.query("m5", top=4, fusion=value)
+    fused = answer.ranking.solution.fused
+    assert whole["query"]["parameters"] == {"fusion": value}
+    assert whole["results"] == answer.rows()
+    assert whole["solution"]["fused"] == (None if fused is None else fused._asdict())
+    head = ask(*words).stdout.splitlines()[0].split()
+    own = ["rank", "id", "score"] if fused is None else ["rank", "id", "score", "shape", "distance"]
+    assert head == [*own, "moon", "note"]
+
+
+def test_the_parts_of_a_score_fit_into_80_columns(ask, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    result = ask(*THREE)
+    rows = [line.split() for line in result.stdout.splitlines()]
+    assert max(map(len, result.stdout.splitlines())) <= 80
+    assert rows[0][:5] == ["rank", "id", "score", "shape", "distance"]
+    for row, result in zip(
+        rows[1:], found(ask(*THREE, "--format", "json"))["results"], strict=True
+    ):
+        parts = [result[name] for name in ("score", "shape", "distance")]
+        assert row[2:5] == [f"{part:#.4g}" for part in parts]
+
+
+def test_auto_is_the_fusion_of_ran_and_none_that_of_others(ask):
+    for method in METHODS:
+        words = ["--id", "m5", "--top", 3, "--method", method, "--format", "json"]
+        kinds = found(ask(*words))["solution"]["fused"]
+        assert (kinds is not None) == (method == "ran")
+
+
+@pytest.mark.parametrize("fusion", ["-1", "100.5", "nan", "inf", "half", "", "Auto", "true"])
+def test_a_wrong_fusion_is_told_what_it_can_be(ask, fusion):
+    result = ask("--id", "m5", f"--fusion={fusion}", status=2)
+    assert (
+        f"Invalid value for '--fusion': {fusion!r} is no fusion; give 'auto', 'none' for shape "
+        "alone, 'reciprocal_rank', or a weight of distance from 0 to 100.\n"
+    ) in result.stderr
+    assert result.stdout == ""
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_fusion_is_for_methods_by_shape(ask, method):
+    words = ["--id", "m5", "--method", method, "--fusion", "auto"]
+    if method != "euclidean":
+        ask(*words)
+        return
+    able = ", ".join(name for name in METHODS if name != "euclidean")
+    assert (
+        f"--fusion: method 'euclidean' has none; give one of {able}, or leave --fusion out."
+    ) in ask(*words, status=2).stderr
+
+
 def test_narrow_terminals_lose_columns_not_ids(ask, monkeypatch):
     monkeypatch.setenv("COLUMNS", "22")
     result = ask("--id", "m5", "--top", 2)
     lines = result.stdout.splitlines()
     assert lines[0].split() == ["rank", "id", "score"]
     assert all(len(line) <= 22 for line in lines)
-    assert result.stderr == "Columns without room: moon, note. The formats json and csv have all.\n"
+    left_out = "shape, distance, moon, note"
+    assert (
+        result.stderr == f"Columns without room: {left_out}. The formats json and csv have all.\n"
+    )
 
 
 def test_nothing_in_a_cell_can_steer_the_terminal(call, tmp_path):
@@ -261,6 +331,7 @@ def test_warnings_are_one_line(ask, shell, index):
         (["--id", "m5", "--format", "xml"], 2, "'xml' is not one of"),
         (["--id", "m5", "--method", "magic"], 2, "'magic' is not one of 'ran'"),
         (["--id", "m5", "--set", "budget=9"], 2, "budget has an option of its own; give --budget"),
+        (["--id", "m5", "--set", "fusion=9"], 2, "fusion has an option of its own; give --fusion"),
         (["--id", "m5", "--set", "speed=3"], 2, "--set: method 'ran' has no parameter 'speed'"),
         (
             ["--id", "m5", "--set", "top=5"],
@@ -296,7 +367,7 @@ def test_a_vector_of_another_width_names_its_source(ask):
 
 def test_no_result_is_said_on_standard_error(ask):
     result = ask("--id", "m5", "--where", "moon = 5")
-    assert result.stdout.splitlines() == ["rank  id  score  moon  note"]
+    assert result.stdout.splitlines() == ["rank  id  score  shape  distance  moon  note"]
     assert result.stderr == "No results.\n"
 
 

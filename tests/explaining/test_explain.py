@@ -55,19 +55,50 @@ def test_shares_add_up_and_the_path_leads_from_query_to_point(ranker):
     shares = [example.share for example in explanation.examples]
     assert sum(shares) == pytest.approx(1.0, abs=1e-12)
     amounts = [example.amount for example in explanation.examples]
-    assert sum(amounts) == pytest.approx(explanation.score, rel=1e-6)
+    assert sum(amounts) == pytest.approx(explanation.shape, rel=1e-6)
+    if explanation.fused is None:
+        assert explanation.shape == explanation.score
     if ranker.flow(check_query(SEVERAL, *MOONS.X.shape)) is None:
         assert (explanation.path, explanation.path_state) == (None, "no graph")
         return
     steps = explanation.path.steps
     assert steps[-1].end == point
-    assert steps[-1].score == explanation.score
+    assert steps[-1].score == explanation.shape
     assert [step.end for step in steps[:-1]] == [step.start for step in steps[1:]]
     assert steps[0].start == explanation.examples[explanation.path.example].point
     for step in steps[1:]:
         neighbors, weights = ranker.edges(step.start)
         assert step.weight == weights[neighbors == step.end]
     assert (explanation.path.share is None) == (explanation.path_state == "illustration")
+
+
+@pytest.mark.parametrize("fusion", ["auto", 2.5, "reciprocal_rank", "none"])
+@pytest.mark.parametrize("query", [LEFT, SEVERAL], ids=["point", "several"])
+def test_parts_of_a_score_are_those_of_the_ranking(query, fusion):
+    ranker = RAN(fusion=fusion).fit(MOONS.X)
+    (ranking,) = ranker.rank_many([query])
+    for place in (0, 3, 50, 200):
+        explanation = explain(ranker, query, int(ranking.ids[place]))
+        assert explanation.shape == pytest.approx(ranking.shape[place], rel=1e-6)
+        assert explanation.fused == ranking.solution.fused
+        told = explanation.to_dict()["fused"]
+        if fusion == "none":
+            assert explanation.shape == explanation.score
+            assert told is ranking.distances is None
+            continue
+        assert explanation.distance == pytest.approx(ranking.distances[place])
+        assert told == ranking.solution.fused._asdict()
+        kind = "reciprocal_rank" if fusion == "reciprocal_rank" else "blend"
+        assert (told["kind"], told["weight"]) == (
+            kind,
+            {"auto": 4.0, 2.5: 2.5, "reciprocal_rank": 0.0}[fusion],
+        )
+        text = " ".join(explanation.to_text().split())
+        reached = explanation.shape > 0  # else the place is by plain distance
+        by_blend = f"shape {explanation.shape:.3g} x closeness" in text
+        by_ranks = f"reciprocal ranks by shape ({explanation.shape:.3g})" in text
+        assert by_blend == (reached and kind == "blend")
+        assert by_ranks == (reached and kind == "reciprocal_rank")
 
 
 def test_text_and_dict_hold_everything(ranker, tmp_path):

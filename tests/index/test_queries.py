@@ -318,3 +318,34 @@ def test_queries_with_different_budgets_share_one_fitted_ranker():
         assert caught.value.argument == "parameters.budget"
         with pytest.raises(InputError, match="'euclidean' has no parameter 'budget'"):
             index.query(3, method="euclidean", budget=40)
+
+
+def test_queries_with_different_fusions_share_one_fitted_ranker():
+    X = datasets.load("moons").X
+    with Index.build(X, n_neighbors=10) as index:
+        for fusion in ("none", "auto", 2.5, "reciprocal_rank", 0):
+            true = RAN(n_neighbors=10, fusion=fusion).fit(X).rank(3, top=20)
+            found = index.query(3, top=20, fusion=fusion, budget=40)
+            assert found.ids == true.ids.tolist()
+            np.testing.assert_allclose(found.scores, true.scores, rtol=1e-8)
+            assert found.ranking.solution.fused == true.solution.fused
+            assert {*found.rows()[0]} == {
+                *("rank", "id", "score", "payload"),
+                *(() if true.distances is None else ("shape", "distance")),
+            }
+        assert index.query(3, top=20).ids == index.query(3, top=20, fusion="auto").ids
+        assert len(index._answering._methods._fitted) == 1
+        with pytest.raises(InputError, match=r"fusion is 'both'.*the weight of dist") as caught:
+            index.query(3, fusion="both")
+        assert caught.value.argument == "parameters.fusion"
+        with pytest.raises(InputError, match="'euclidean' has no parameter 'fusion'"):
+            index.query(3, method="euclidean", fusion="none")
+
+
+def test_marks_and_reasons_keep_the_fusion_of_the_query():
+    with Index.build(datasets.load("moons").X) as index:
+        found = index.query(3, top=5, fusion=2.5)
+        again = found.refine(right=found.ids[0])
+        assert again.ranking.solution.fused.weight == 2.5
+        assert found.explain(found.ids[1]).explanation.fused.weight == 2.5
+        assert index.query(3, fusion="none").explain(7).explanation.fused is None

@@ -51,6 +51,9 @@ def same(answer, results):
     rows = [row["payload"] for row in results.rows()]
     assert [result["payload"] for result in answer["results"]] == rows
     solution = results.ranking.solution
+    for row, result in zip(results.rows(), answer["results"], strict=True):
+        assert (result["shape"], result["distance"]) == (row.get("shape"), row.get("distance"))
+    assert answer["fused"] == (None if solution.fused is None else solution.fused._asdict())
     assert answer["bound"] == solution.bound
     assert answer["certified"] == solution.certified
     assert answer["converged"] == solution.converged
@@ -80,8 +83,9 @@ def test_every_method_takes_its_parameters(ask, index, method):
 def test_a_budget_ends_a_query_and_proven_goes_on(ask, index, monkeypatch, method):
     monkeypatch.setattr("rankfold.solvers.choice.DIRECT_LIMIT", 100)
     budgets = {"so many": 20, "auto": "auto", "left out": None, "proven": "proven"}
+    plain = {"tol": 1e-8, "fusion": "none"}  # fused answers are chosen among 500 points: all
     queries = [
-        {"ids": [3], "top": 2, "method": method, "parameters": {"budget": one, "tol": 1e-8}}
+        {"ids": [3], "top": 2, "method": method, "parameters": {"budget": one, **plain}}
         for one in budgets.values()
     ]
     answers = ask("query", {"queries": queries})["answers"]
@@ -91,8 +95,8 @@ def test_a_budget_ends_a_query_and_proven_goes_on(ask, index, monkeypatch, metho
     assert (proven["stopped"], proven["certified"]) == ("proven", True)
     assert early["touched"] < proven["touched"]
     assert auto == left_out
-    same(early, index.query(3, top=2, method=method, budget=20, tol=1e-8))
-    same(proven, index.query(3, top=2, method=method, budget=None, tol=1e-8))
+    same(early, index.query(3, top=2, method=method, budget=20, **plain))
+    same(proven, index.query(3, top=2, method=method, budget=None, **plain))
 
 
 def test_a_wrong_budget_is_told_what_it_can_be(ask):
@@ -106,6 +110,51 @@ def test_reasons_are_given_for_a_proven_answer(ask, index):
     query = {"ids": [1], "parameters": {"budget": "proven"}}
     reason = ask("explain", {"query": query, "id": 7})
     assert reason["text"] == index.query(1, budget=None).explain(7).to_text()
+
+
+FUSIONS = {
+    "auto": "blend",
+    "none": None,
+    "reciprocal_rank": "reciprocal_rank",
+    0: None,
+    2.5: "blend",
+}
+
+
+@pytest.mark.parametrize("method", ["ran", "pagerank", "lcdp"])
+@pytest.mark.parametrize("fusion", FUSIONS)
+def test_every_fusion_says_what_it_fused(ask, index, method, fusion):
+    query = {"ids": [3], "method": method, "parameters": {"fusion": fusion}}
+    (answer,) = ask("query", {"queries": [query]})["answers"]
+    results = index.query(3, method=method, fusion=fusion)
+    same(answer, results)
+    kind = FUSIONS[fusion]
+    parts = [(result["shape"], result["distance"]) for result in answer["results"]]
+    reason = ask("explain", {"query": query, "id": results.ids[4]})
+    assert reason["fused"] == answer["fused"]
+    assert reason["score"] == pytest.approx(results.scores[4])
+    if kind is None:
+        assert answer["fused"] is None
+        assert set(parts) == {(None, None)}
+        assert reason["shape"] == reason["score"]
+        return
+    assert answer["fused"]["kind"] == kind
+    assert (reason["shape"], reason["distance"]) == pytest.approx(parts[4])
+
+
+def test_ran_is_fused_where_nothing_is_said_and_other_methods_are_not(ask):
+    queries = [{"ids": [3], "method": method} for method in METHODS]
+    answers = ask("query", {"queries": queries})["answers"]
+    fused = {answer["method"]: answer["fused"] for answer in answers}
+    assert fused.pop("ran")["kind"] == "blend"
+    assert set(fused.values()) == {None}
+
+
+def test_a_wrong_fusion_is_told_what_it_can_be(ask):
+    query = {"ids": [1], "parameters": {"fusion": "all"}}
+    (error,) = ask("query", {"queries": [query]}, status=422)["errors"]
+    assert "'auto', 'none' or 'reciprocal_rank'" in error["message"]
+    assert "number" in error["message"]
 
 
 def test_a_learned_graph_is_told_of_and_used(tmp_path):
@@ -176,6 +225,12 @@ def test_columns_can_be_chosen(ask):
         ({"parameters": {"budget": "10"}}, "parameters.budget"),
         ({"parameters": {"budget": "none"}}, "parameters.budget"),
         ({"method": "lcdp", "parameters": {"budget": "proven"}}, "parameters.budget"),
+        ({"parameters": {"fusion": "both"}}, "parameters.fusion"),
+        ({"parameters": {"fusion": -0.5}}, "parameters.fusion"),
+        ({"parameters": {"fusion": 100.5}}, "parameters.fusion"),
+        ({"parameters": {"fusion": True}}, "parameters.fusion"),
+        ({"parameters": {"fusion": "4"}}, "parameters.fusion"),
+        ({"method": "euclidean", "parameters": {"fusion": "none"}}, "parameters.fusion"),
         ({"parameters": {"adapt": "both"}}, "parameters.adapt"),
         ({"parameters": {"adapt": "collective"}}, "parameters.adapt"),
         ({"parameters": {"n_neighbors": 201}}, "parameters.n_neighbors"),
@@ -209,11 +264,11 @@ def test_there_are_at_least_one_and_at_most_64_queries(ask, body):
 
 def test_neighbours_beyond_the_lists_of_many_points_are_refused(monkeypatch, ask):
     monkeypatch.setattr("rankfold.service.served.EXACT_LIMIT", 100)
-    fine = {"ids": [1], "parameters": {"n_neighbors": 9}}
+    fine = {"ids": [1], "parameters": {"n_neighbors": 10}}
     ask("query", {"queries": [fine]})
-    problem = ask("query", {"queries": [{"ids": [1], "parameters": {"n_neighbors": 10}}]}, 422)
+    problem = ask("query", {"queries": [{"ids": [1], "parameters": {"n_neighbors": 11}}]}, 422)
     assert problem["errors"][0]["field"] == "queries[0].parameters.n_neighbors"
-    assert "up to 9" in problem["detail"]
+    assert "up to 10" in problem["detail"]
 
 
 def test_reasons_are_those_of_the_index(ask, index):

@@ -17,7 +17,13 @@ if TYPE_CHECKING:
     from rankfold.index import Reason, Results
     from rankfold.types import Solution
 
-OWN_COLUMNS = ("rank", "id", "score")
+ALWAYS = ("rank", "id", "score")
+"""Columns that a table shows in any terminal."""
+
+MEASURED = ("score", "shape", "distance")
+OWN_COLUMNS = (*ALWAYS, "shape", "distance")
+"""Names that columns of the payload cannot have; the last two are there where both were fused."""
+
 NARROWEST = 60
 """Explanations are not set narrower than this."""
 
@@ -40,7 +46,10 @@ class Answer:
     extra: Reason | None = None
 
     def columns(self) -> dict[str, list[Any]]:
-        """Return rank, id, score and payload; payload of the same name is ``payload.rank``."""
+        """Return rank, id, score, its parts and payload.
+
+        Payload of the same name is ``payload.rank``.
+        """
         results = self.results
         first = results.asked.offset + 1
         payload = {
@@ -51,6 +60,7 @@ class Answer:
             "rank": list(range(first, first + len(results))),
             "id": results.ids,
             "score": results.scores.tolist(),
+            **{name: values.tolist() for name, values in results.parts().items()},
             **payload,
         }
 
@@ -63,10 +73,12 @@ def write_table(answer: Answer) -> str:
     """Return a table as wide as the terminal, then explanations."""
     width = terminal_width()
     columns = answer.columns()
-    columns["score"] = [f"{score:#.4g}" for score in columns["score"]]
-    shown, left_out = columns_that_fit(columns, len(OWN_COLUMNS), width)
+    for name in MEASURED:
+        if name in columns:
+            columns[name] = [f"{value:#.4g}" for value in columns[name]]
+    shown, left_out = columns_that_fit(columns, len(ALWAYS), width)
     numbers = [
-        name == "score" or all(type(value) in (int, float, type(None)) for value in columns[name])
+        name in MEASURED or all(type(value) in (int, float, type(None)) for value in columns[name])
         for name in shown
     ]
     if left_out:
@@ -128,6 +140,7 @@ def write_json(answer: Answer) -> str:
             "converged": solution.converged,
             "touched": solution.n_touched,
             "round_trips": solution.round_trips,
+            "fused": None if solution.fused is None else solution.fused._asdict(),
         },
         "results": rows,
     }

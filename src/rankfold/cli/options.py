@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
@@ -76,6 +77,31 @@ def budget(text: str) -> int | Literal["auto", "proven"]:
     )
 
 
+def fusion(text: str) -> float | Literal["auto", "none", "reciprocal_rank"]:
+    """Return the weight of distance, "auto", "none" or "reciprocal_rank".
+
+    Examples
+    --------
+    >>> fusion("2.5"), fusion("none")
+    (2.5, 'none')
+    """
+    from rankfold.check import HEAVIEST_DISTANCE
+
+    if text == "auto":
+        return "auto"
+    if text == "none":
+        return "none"
+    if text == "reciprocal_rank":
+        return "reciprocal_rank"
+    with suppress(ValueError):
+        if 0 <= (weight := float(text)) <= HEAVIEST_DISTANCE:
+            return weight
+    raise click.BadParameter(
+        f"{text!r} is no fusion; give 'auto', 'none' for shape alone, 'reciprocal_rank', or a "
+        f"weight of distance from 0 to {HEAVIEST_DISTANCE:g}."
+    )
+
+
 def setting(text: str) -> tuple[str, Any]:
     """Return a name and its value; what is no value of JSON is text.
 
@@ -131,4 +157,11 @@ BUDGET = click.option(
     metavar="auto|NUMBER|proven",
     help="How many of more than 5,000 points may get a score: auto is 2,500, or 25 for each "
     "result; proven goes on until the best are proven.",
+)
+FUSION = click.option(
+    "--fusion",
+    type=fusion,
+    metavar="auto|none|reciprocal_rank|NUMBER",
+    help="How plain distance shares in the score: auto, the default of ran, keeps near points "
+    "ahead; none, that of the others, is shape alone; a number is the weight of distance.",
 )

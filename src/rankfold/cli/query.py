@@ -12,7 +12,7 @@ from rankfold.cli.compiling import telling_of_compilation
 from rankfold.cli.errors import Command
 from rankfold.cli.ids import find_ids
 from rankfold.cli.images import images_of
-from rankfold.cli.options import BUDGET, METHOD, SETTINGS
+from rankfold.cli.options import BUDGET, FUSION, METHOD, SETTINGS
 from rankfold.cli.places import Place, placed
 from rankfold.cli.reading import check_width
 from rankfold.methods import METHODS
@@ -26,6 +26,7 @@ Examples:
   rankfold query digits --id 170 --not 326 --where "digit = 8" --explain
   rankfold query digits --vector new.npy --top 100 --format csv
   rankfold query digits --id 170 --budget proven
+  rankfold query digits --id 170 --fusion none
 """
 
 FORMATS = {"table": write_table, "json": write_json, "csv": write_csv}
@@ -59,6 +60,7 @@ FORMATS = {"table": write_table, "json": write_json, "csv": write_csv}
 @METHOD
 @SETTINGS
 @BUDGET
+@FUSION
 @click.option("--include-query", is_flag=True, help="Let the query's own points be results.")
 @click.option("--explain", is_flag=True, help="Say of every result why it is here.")
 @click.option("--explain-id", metavar="ID", help="Say of this point why it is where it is.")
@@ -84,6 +86,7 @@ def query(
     weights: tuple[float, ...],
     settings: tuple[tuple[str, Any], ...],
     budget: int | Literal["auto", "proven"] | None,
+    fusion: float | Literal["auto", "none", "reciprocal_rank"] | None,
     explain: bool,
     explain_id: str | None,
     picture: Path | None,
@@ -105,7 +108,10 @@ def query(
     check_parameters(asked["method"], parameters)
     if budget is not None:
         parameters["budget"] = None if budget == "proven" else budget
-        check_budget(asked["method"])
+        check_able(asked["method"], "budget")
+    if fusion is not None:
+        parameters["fusion"] = fusion
+        check_able(asked["method"], "fusion")
     with place.open() as index:
         wanted, unwanted = find_ids(index, ids), find_ids(index, negative)
         check_once([*wanted, *unwanted])
@@ -134,25 +140,26 @@ def check_parameters(method: str, parameters: dict[str, Any]) -> None:
     from rankfold.check import InputError
     from rankfold.index.methods import make_ranker
 
-    if "budget" in parameters:
-        raise click.UsageError("--set: budget has an option of its own; give --budget.")
+    for name in ("budget", "fusion"):
+        if name in parameters:
+            raise click.UsageError(f"--set: {name} has an option of its own; give --{name}.")
     try:
         make_ranker(method, parameters, metric="euclidean", n_neighbors=1)
     except InputError as error:
         raise click.UsageError(f"--set: {error}") from error
 
 
-def check_budget(method: str) -> None:
-    """Require a method that can end early."""
+def check_able(method: str, name: str) -> None:
+    """Require a method that has a parameter, which is an option of its own."""
     from inspect import signature
 
     from rankfold.rankers import RANKERS
 
-    able = [name for name in METHODS if "budget" in signature(RANKERS[name]).parameters]
+    able = [one for one in METHODS if name in signature(RANKERS[one]).parameters]
     if method not in able:
         raise click.UsageError(
-            f"--budget: method {method!r} has none; give one of {', '.join(able)}, or leave "
-            "--budget out."
+            f"--{name}: method {method!r} has none; give one of {', '.join(able)}, or leave "
+            f"--{name} out."
         )
 
 

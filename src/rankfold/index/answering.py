@@ -19,6 +19,9 @@ from rankfold.neighbors import VectorEngine
 from rankfold.rankers import RANKERS, Euclidean, Ranker
 from rankfold.types import Query, Ranking
 
+OF_A_QUERY = ("budget", "fusion")
+"""Parameters that change nothing about what is fitted."""
+
 
 class Answering:
     """Answers queries in the state that was committed last.
@@ -84,14 +87,16 @@ class Answering:
         return self._methods.fitted(method, parameters, engine, n_neighbors, self._keeper)
 
     def _fitted(self, asked: Asked, engine: VectorEngine) -> Ranker:
-        shared = dict(asked.parameters)
-        limited = "budget" in shared and "budget" in RANKERS[asked.method]().get_params(deep=False)
-        budget = shared.pop("budget") if limited else None
+        """Return a ranker; queries that differ in budget or fusion share what was fitted."""
+        shared, known = dict(asked.parameters), RANKERS[asked.method]().get_params(deep=False)
+        own = {name: shared.pop(name) for name in OF_A_QUERY if name in shared and name in known}
         ranker = self.fitted(asked.method, shared, engine)
-        if not limited:
-            return ranker
         with about("parameters"):
-            return ranker.with_budget(budget)
+            if "budget" in own:
+                ranker = ranker.with_budget(own["budget"])
+            if "fusion" in own:
+                ranker = ranker.with_fusion(own["fusion"])
+        return ranker
 
 
 def _diverse(engine: VectorEngine, ranking: Ranking, query: Query, asked: Asked) -> Ranking:

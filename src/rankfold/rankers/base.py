@@ -149,6 +149,17 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
         twin.budget, twin._solvers = budget, self._solvers.with_budget(budget)
         return twin
 
+    def with_fusion(self, fusion: FusionLike) -> Self:
+        """Return this fitted ranker with another fusion; what was fitted is shared.
+
+        Only for methods that have one.
+        """
+        check_fusion(fusion)
+        check_is_fitted(self)
+        twin = copy(self)
+        twin.fusion, twin._fusion = fusion, Fusion.of(fusion)
+        return twin
+
     def follow(self, rows: IntArray, width: int) -> bool:
         """Take up changes of the engine at some rows, if that is quicker than to fit again.
 

@@ -68,13 +68,15 @@ def answer(results: Results, query: Query) -> dict[str, Any]:
     """Return the answer to a query."""
     solution, trace = results.ranking.solution, results.ranking.trace
     payload = rows(results.payload, len(results), query.columns)
-    scores = results.scores.tolist()
+    nothing: list[float | None] = [None] * len(results)
+    parts = {name: values.tolist() for name, values in results.parts().items()}
+    shape, distances = parts.get("shape", nothing), parts.get("distance", nothing)
+    columns = results.ids, results.scores.tolist(), shape, distances, payload
+    names = "id", "score", "shape", "distance", "payload"
     return {
-        "results": [
-            {"id": name, "score": score, "payload": values}
-            for name, score, values in zip(results.ids, scores, payload, strict=True)
-        ],
+        "results": [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)],
         "method": query.method,
+        "fused": None if solution.fused is None else solution.fused._asdict(),
         "certified": bool(solution.certified),
         "converged": bool(solution.converged),
         "bound": float(solution.bound),

@@ -15,6 +15,7 @@ from pydantic import (
     model_validator,
 )
 
+from rankfold.check import HEAVIEST_DISTANCE
 from rankfold.methods import Method
 
 MOST_QUERIES, MOST_EXAMPLES, MOST_POINTS = 64, 1000, 1000
@@ -47,6 +48,10 @@ Payload = Annotated[
 Columns = Annotated[list[Text], Field(fail_fast=True, max_length=MOST_COLUMNS)]
 Some = Annotated[list[Id], Field(fail_fast=True, min_length=1, max_length=MOST_POINTS)]
 Budget = Literal["auto", "proven"] | Annotated[StrictInt, Field(ge=1, le=MOST_BUDGET)]
+Fusion = (
+    Literal["auto", "none", "reciprocal_rank"]
+    | Annotated[Number, Field(ge=0, le=HEAVIEST_DISTANCE)]
+)
 Share = Annotated[Number, Field(gt=0, lt=1)]
 
 
@@ -86,6 +91,13 @@ class Parameters(Body):
         description="How many points of an index of more than 5,000 may get a score: 2,500, or 25 "
         "for each result (auto, the default), so many (a number), or as many as it takes until the "
         "best are proven (proven): RAN, PageRank and manifold ranking.",
+    )
+    fusion: Fusion | None = Field(
+        default=None,
+        description="How plain distance shares in the score: in a blend in which near points stay "
+        "ahead (auto, the default of RAN), not at all (none, that of the others), by adding "
+        "reciprocal ranks (reciprocal_rank), or in a blend with this weight of distance (a number "
+        "from 0, shape alone, to 100, nearly distance alone): all methods but plain distance.",
     )
     gamma: Literal["own", "shared"] | None = Field(default=None, description="RAN.")
     candidates: Literal["all", "local"] | None = Field(default=None, description="RAN.")

@@ -25,8 +25,30 @@ class Result(BaseModel):
     """A point and its score."""
 
     id: Id
-    score: float
+    score: float = Field(description="By which results are in order.")
+    shape: float | None = Field(
+        description="The score by shape alone, where distance was fused with it; else null."
+    )
+    distance: float | None = Field(description="The plain distance to the query, in that case.")
     payload: dict[str, Value]
+
+
+class Fused(BaseModel):
+    """How shape and distance were combined in the scores of one answer."""
+
+    kind: Literal["blend", "reciprocal_rank"] = Field(
+        description="A blend is shape times exp(-weight min(u, horizon)), where u is the squared "
+        "distance to the query in its own unit: 0 at its nearest neighbour, 1 at the first beyond "
+        "those that the graph joins it to. Reciprocal ranks are added over both orders."
+    )
+    weight: float = Field(description="What distance can cost in a blend; 0 for ranks.")
+    horizon: float = Field(
+        description="The distance, in that unit, beyond which only shape counts: from 1 to 2."
+    )
+    hubness: float = Field(
+        description="The mean degree of the query's nearest neighbours, relative to that of all "
+        "points; the horizon grows where they are hubs."
+    )
 
 
 class Answer(BaseModel):
@@ -34,6 +56,9 @@ class Answer(BaseModel):
 
     results: list[Result]
     method: Method
+    fused: Fused | None = Field(
+        description="How distance was fused with shape; null where scores are of one alone."
+    )
     certified: bool = Field(
         description="Whether it is proven that no other point scores higher than these."
     )
@@ -110,6 +135,10 @@ class Reason(BaseModel):
     distance_rank: int
     score: float
     score_rank: int
+    shape: float = Field(description="The score by shape alone, to which path and examples add up.")
+    fused: Fused | None = Field(
+        description="How `shape` became `score`; null where distance was not fused with it."
+    )
     shift: int = Field(description="Places that the method moved it up from plain distance.")
     examples: list[Example]
     path: Path | None

@@ -32,7 +32,7 @@ from rankfold.datasets.synthetic import sheets
 step("import")
 X = sheets({N_POINTS}).X
 step("make the points")
-ran = RAN(n_neighbors=10, smoothness=1.0, solver="region").fit(X)
+ran = RAN(n_neighbors=10, smoothness=1.0, solver="region", fusion="none").fit(X)
 step("fit")
 ran.rank(ids=0, top=100)
 step("first query")

@@ -61,7 +61,7 @@ def one_alternation(sets, base):
     rows = [["plain distance", "", *summary(base, base)]]
     settings = [(k, s) for k in (5, 10, 20, "auto") for s in (1.0, 3.0, 10.0, 30.0, 100.0)]
     for k, smoothness in track(settings, description="one alternation"):
-        results = [precisions(RAN(k, smoothness), dataset) for dataset in sets]
+        results = [precisions(RAN(k, smoothness, fusion="none"), dataset) for dataset in sets]
         rows.append([str(k), f"{smoothness:g}", *summary(results, base)])
     head = ["k", "smoothness", *SETS, "mean", "harm", "least gain over plain"]
     return table("Neighbours and smoothness, one alternation", head, rows)
@@ -70,12 +70,12 @@ def one_alternation(sets, base):
 def several_alternations(sets, title, variants):
     rng = np.random.default_rng(0)
     samples = [rng.permutation(len(dataset.labels))[:60] for dataset in sets]
-    first = [precisions(RAN(), d, q) for d, q in zip(sets, samples, strict=True)]
+    first = [precisions(RAN(fusion="none"), d, q) for d, q in zip(sets, samples, strict=True)]
     rows = [["1", "", *summary(first, first)]]
     for label, parameters in track(variants, description=title.lower()):
         for guard in (True, False):
             results = [
-                precisions(RAN(guard=guard, **parameters), dataset, sample)
+                precisions(RAN(guard=guard, fusion="none", **parameters), dataset, sample)
                 for dataset, sample in zip(sets, samples, strict=True)
             ]
             rows.append([label, "on" if guard else "off", *summary(results, first)])
@@ -100,7 +100,7 @@ def confirmation(sets):
     rows = []
     for dataset in track([*sets, *other_sets()], description="confirmation"):
         plain = precisions(Euclidean(), dataset)
-        few, many = (precisions(RAN(k), dataset) for k in (5, 20))
+        few, many = (precisions(RAN(k, fusion="none"), dataset) for k in (5, 20))
         ranker = RAN()
         chosen = precisions(ranker, dataset)
         rows.append(

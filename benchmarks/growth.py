@@ -57,7 +57,7 @@ class Sized:
         """Return functions of a query's place in the list: whole, kernel alone, SciPy."""
         settings = {"rank": {"budget": None}, "quick": {"budget": None, "tol": 1e-4}, "budget": {}}
         rankers = {
-            way: RAN(NEIGHBORS, smoothness, solver="region", **own).fit(self.engine)
+            way: RAN(NEIGHBORS, smoothness, solver="region", fusion="none", **own).fit(self.engine)
             for way, own in settings.items()
         }
         solver = region_solver(self.weights, smoothness)
@@ -142,7 +142,9 @@ def with_budget(databases, smoothness, timed):
 def alternate(engine, smoothness, budget):
     """Time three alternations beside one, and an unseen vector beside a point of the database."""
     rankers = {
-        n: RAN(NEIGHBORS, smoothness, solver="region", budget=budget, max_iter=n).fit(engine)
+        n: RAN(
+            NEIGHBORS, smoothness, solver="region", fusion="none", budget=budget, max_iter=n
+        ).fit(engine)
         for n in (1, 3)
     }
     one, three = rankers.values()
@@ -170,7 +172,7 @@ def alternate(engine, smoothness, budget):
 
 def together(engine):
     """Time many queries on one thread and on two, in turns."""
-    ran = RAN(NEIGHBORS, 1.0, solver="region", budget=None).fit(engine)
+    ran = RAN(NEIGHBORS, 1.0, solver="region", fusion="none", budget=None).fit(engine)
     queries = np.random.default_rng(1).choice(engine.n_points, N_TOGETHER).tolist()
     ran.rank_many(queries[:256], top=TOP)
     spent = {1: [], 2: []}

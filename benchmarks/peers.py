@@ -46,16 +46,18 @@ def our_methods(engine, weights):
     """Return our ways to a query: name -> (system, function)."""
     methods = {}
     for tol, mode in RAN_MODES.items():
-        ran = RAN(NEIGHBORS, SMOOTHNESS, solver="region", tol=tol, budget=None).fit(engine)
+        ran = RAN(NEIGHBORS, SMOOTHNESS, solver="region", fusion="none", tol=tol, budget=None).fit(
+            engine
+        )
         methods[f"RAN, {mode}"] = "RAN", lambda q, r=ran: r.rank(ids=q, top=TOP).ids
-    ran = RAN(NEIGHBORS, SMOOTHNESS, solver="region").fit(engine)
+    ran = RAN(NEIGHBORS, SMOOTHNESS, solver="region", fusion="none").fit(engine)
     methods["RAN, default budget"] = "RAN", lambda q: ran.rank(ids=q, top=TOP).ids
     solver, certified = region_solver(weights, SMOOTHNESS), next(iter(RAN_MODES))
     methods[KERNEL] = "RAN", lambda q: solved(solver, q, certified, TOP)
     graph = AdaptiveGraph(NEIGHBORS)
     for tol, mode in PAGERANK_MODES.items():
         walk = PersonalizedPageRank(
-            DAMPING, graph=graph, solver="region", tol=tol, budget=None
+            DAMPING, graph=graph, solver="region", fusion="none", tol=tol, budget=None
         ).fit(engine)
         methods[f"PageRank, {mode}"] = "PageRank", lambda q, r=walk: r.rank(ids=q, top=TOP).ids
     return methods

@@ -93,7 +93,7 @@ class Degree(Cleaned):
 
     def _solve(self, queries, wanted, lists):
         for solution, trace in super()._solve(queries, wanted, lists):
-            scores = solution.scores * self._all_degrees[solution.points]
+            scores = solution.scores * self._relative_degrees[solution.points]
             yield replace(solution, scores=scores), trace
 
 

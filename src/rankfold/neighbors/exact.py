@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import numpy as np
+from scipy.spatial.distance import cdist
 from sklearn.neighbors import NearestNeighbors
 
 from rankfold.check import (
@@ -24,7 +25,6 @@ from rankfold.neighbors.measure import (
     nearest_columns,
     plain_sq_distances,
     row_blocks,
-    sq_distances_between,
     stack,
     without_unknown,
 )
@@ -137,18 +137,20 @@ class ExactEngine:
 
     def between(self, query: Query, points: IntArray) -> FloatArray:
         """Measure the squared distances of some points to each example of a checked query."""
-        vectors = self._check(query.vectors)
+        vectors = self._check(query.vectors) if len(query.vectors) else query.vectors
         if self._precomputed:
             rows = np.concatenate([self.points[np.ix_(query.ids, points)], vectors[:, points]])
             return self._squared(rows)
         examples = np.concatenate([self.points[query.ids], vectors])
-        return sq_distances_between(examples, self.points[points])
+        between: FloatArray = cdist(examples, self.points[points], "sqeuclidean")
+        return between
 
     def pairs(self, ids: IntArray) -> FloatArray:
         """Measure the squared distances of a few points of the database to each other."""
         if self._precomputed:
             return self._squared(self.points[np.ix_(ids, ids)])
-        return sq_distances_between(self.points[ids], self.points[ids])
+        between: FloatArray = cdist(self.points[ids], self.points[ids], "sqeuclidean")
+        return between
 
     def vectors(self, ids: IntArray) -> FloatArray:
         """Return points as they were given; scaled to length one for cosine."""

@@ -6,6 +6,7 @@ from abc import ABCMeta, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -44,7 +45,6 @@ from rankfold.rankers.ordering import (
     FusionLike,
     Hood,
     ordered,
-    others_wanted,
     with_distances,
 )
 from rankfold.solvers import Budget, Solvers, Wanted
@@ -68,6 +68,10 @@ MOST_QUERIES = 256
 """Most queries that are answered at once, so that threads can share them."""
 
 
+Unseen = Sequence[Neighbors | None] | None
+"""Neighbours of the unseen vectors of each query, where there are some and they are known."""
+
+
 class Ranker(BaseEstimator, metaclass=ABCMeta):
     """Base of all rankers: checks the input and turns scores into rankings.
 
@@ -88,6 +92,10 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
     fusion: FusionLike = "none"
     _solvers: Solvers
     _fusion: Fusion
+    _unit_neighbors: int = FUSION_NEIGHBORS
+    _list_width: int = FUSION_NEIGHBORS + 1
+    _lists: Neighbors | None = None
+    _relative_degrees: FloatArray | None = None
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the shape of the data.
@@ -346,47 +354,51 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
         self,
         queries: Sequence[Query],
         wanted: Sequence[Wanted],
-        lists: Sequence[Neighbors | None],
+        unseen: Unseen,
     ) -> Iterable[tuple[Solution, Trace | None]]:
         """Score the points of the database for each of the checked queries.
 
         At least so many of the best are needed, the query's own points not counted. Where distance
-        will be fused, the neighbours of each query are known already, see `_nearest`.
+        will be fused, the neighbours of each query's vectors are known already.
         """
 
-    def _nearest(self, queries: Sequence[Query]) -> list[Neighbors]:
-        """Return the nearest neighbours of each query's examples, ids before vectors."""
-        width = self._unit_neighbors + 1
-        ids = np.concatenate([query.ids for query in queries])
+    def _searched(self, queries: Sequence[Query]) -> list[Neighbors | None]:
+        """Return the neighbours of each query's unseen vectors, in one search."""
         vectors = np.concatenate([query.vectors for query in queries])
-        stored = self.engine_.rows(ids, width)
-        unseen = self.engine_.search(vectors, width) if len(vectors) else stored.take(ids[:0])
-        return by_query(queries, stored, unseen)
+        if not len(vectors):
+            return [None] * len(queries)
+        found = self.engine_.search(vectors, self._list_width)
+        ends = np.cumsum([len(query.vectors) for query in queries]).tolist()
+        return [
+            found.take(np.arange(end - len(query.vectors), end))
+            for query, end in zip(queries, ends, strict=True)
+        ]
 
-    @property
-    def _unit_neighbors(self) -> int:
-        """Neighbours of the query whose spread is its unit of distance."""
-        return min(FUSION_NEIGHBORS, max(1, self.engine_.n_alive - 2))
-
-    def _relative_degrees(self, points: IntArray) -> FloatArray:
-        """Return the degrees of some points in the graph, beside the mean of all."""
-        return np.ones(len(points))
-
-    def hood(self, query: Query, lists: Neighbors | None = None) -> Hood:
+    def hood(self, query: Query, unseen: Neighbors | None = None) -> Hood:
         """Return the neighbourhood of a checked query, in which distance is fused with shape.
 
-        The neighbours of its examples may be known already.
+        The neighbours of its vectors may be known already.
         """
-        width, positive = self._unit_neighbors + 1, np.flatnonzero(query.weights > 0)
+        engine, width, n_ids = self.engine_, self._unit_neighbors + 1, len(query.ids)
+        (positive,) = np.nonzero(query.weights > 0)
+        row = int(positive[0])
         if len(positive) > 1:
-            near, row = self.engine_.nearest(query, width), 0
+            lists, row = engine.nearest(query, width), 0
+        elif row >= n_ids:
+            lists = engine.search(query.vectors, width) if unseen is None else unseen
+            row -= n_ids
+        elif self._lists is not None:
+            lists, row = self._lists, int(query.ids[row])
         else:
-            near, row = lists or self._nearest([query])[0], int(positive[0])
-        hood = Hood.of(query, near.indices[row, :width], near.sq_distances[row, :width])
-        if not len(hood.indices):
-            return hood
-        degrees = self._relative_degrees(hood.indices[: self._unit_neighbors])
-        return hood._replace(hubness=float(degrees.mean()))
+            lists, row = engine.rows(query.ids[row : row + 1], width), 0
+        near = lists.indices[row, :width], lists.sq_distances[row, :width]
+        if self._relative_degrees is None:
+            return Hood.of(query, *near, self._fetched_degrees)
+        return Hood.of(query, *near, self._relative_degrees.take)
+
+    def _fetched_degrees(self, points: IntArray) -> FloatArray:
+        """Return the degrees of points of a graph that is not here, beside the mean of all."""
+        return np.ones(len(points))
 
     def _rankings(
         self,
@@ -415,11 +427,11 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
         """Answer checked queries: boundary, solution, order."""
         engine, fusion, unsolved, unfinished = self.engine_, self._fusion, 0, 0
         before = getattr(engine, "round_trips", 0)  # of databases
-        tops = [others_wanted(query, top, include_query) for query in queries]
-        wanted = [Wanted(count, fusion.n_candidates(count)) for count in tops]
         fuses = fusion.kind != "none"
-        lists = self._nearest(queries) if fuses else [None] * len(queries)
-        solved = zip(queries, lists, self._solve(queries, wanted, lists), strict=True)
+        unseen = self._searched(queries) if fuses else None
+        wanted = fusion.wanted(queries, top, include_query)
+        solutions = self._solve(queries, wanted, unseen)
+        solved = zip(queries, unseen or [None] * len(queries), solutions, strict=True)
         for query, near, (solution, trace) in solved:
             unsolved += not solution.converged
             unfinished += trace is not None and trace.stopped == "max_iter"
@@ -458,8 +470,14 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
         check_flag(include_query, "include_query")
         length = check_top(top, engine.n_alive)
         alive = None if self._is_remote else engine.alive
-        size = engine.n_points, engine.n_features, alive, isinstance(engine, GivenEngine)
-        return [check_query(query, *size) for query in queries], length
+        check = partial(
+            check_query,
+            n_points=engine.n_points,
+            n_features=engine.n_features,
+            alive=alive,
+            partial=isinstance(engine, GivenEngine),
+        )
+        return list(map(check, queries)), length
 
     def _n_scores(self, top: int) -> int:
         """Return how many scores a query needs at once."""
@@ -469,19 +487,3 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = tags.input_tags.sparse = str(self.metric) in GIVEN_METRICS
         return tags
-
-
-def by_query(queries: Sequence[Query], stored: Neighbors, unseen: Neighbors) -> list[Neighbors]:
-    """Return the lists of each query's ids, then of its vectors, from those of all queries."""
-    lists, first, second = [], 0, 0
-    for query in queries:
-        ids = np.arange(first, first := first + len(query.ids))
-        vectors = np.arange(second, second := second + len(query.vectors))
-        parts = stored.take(ids), unseen.take(vectors)
-        lists.append(
-            Neighbors(
-                np.concatenate([part.indices for part in parts]),
-                np.concatenate([part.sq_distances for part in parts]),
-            )
-        )
-    return lists

@@ -10,6 +10,7 @@ import numpy as np
 
 from rankfold.check import check_choice, check_count, check_share
 from rankfold.graph import GraphRecipe
+from rankfold.rankers.base import Unseen
 from rankfold.rankers.flow import Flow, degree_or_one
 from rankfold.rankers.ordering import FusionLike, joined, one_sided
 from rankfold.rankers.seeded import SeededRanker
@@ -21,7 +22,7 @@ from rankfold.rankers.transition import (
     symmetric_walk,
 )
 from rankfold.solvers.system import EPS, Wanted, longest_row
-from rankfold.types import FloatArray, Neighbors, Query, Solution, Trace, Weights
+from rankfold.types import FloatArray, Query, Solution, Trace, Weights
 
 BLOCK_BYTES = 2**28
 """Size of the walks that are held at once while a block of queries is spread."""
@@ -123,7 +124,7 @@ class SchemeRanker(SeededRanker):
         self,
         queries: Sequence[Query],
         wanted: Sequence[Wanted],
-        lists: Sequence[Neighbors | None],
+        unseen: Unseen,
     ) -> Iterator[tuple[Solution, Trace | None]]:
         parts = one_sided(queries)
         seeds = np.zeros((self.engine_.n_points, len(parts)))

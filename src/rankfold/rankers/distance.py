@@ -14,9 +14,9 @@ from rankfold.neighbors import (
     plain_sq_distances,
     positive_shares,
 )
-from rankfold.rankers.base import Ranker
+from rankfold.rankers.base import Ranker, Unseen
 from rankfold.solvers import Wanted
-from rankfold.types import FloatArray, Neighbors, Query, Solution, Trace
+from rankfold.types import FloatArray, Query, Solution, Trace
 
 
 class Euclidean(Ranker):
@@ -57,7 +57,7 @@ class Euclidean(Ranker):
         self,
         queries: Sequence[Query],
         wanted: Sequence[Wanted],
-        lists: Sequence[Neighbors | None],
+        unseen: Unseen,
     ) -> Iterator[tuple[Solution, Trace | None]]:
         engine = self.engine_
         for query, (top, _) in zip(queries, wanted, strict=True):

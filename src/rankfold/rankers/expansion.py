@@ -19,10 +19,10 @@ from rankfold.neighbors import (
     plain_sq_distances,
     positive_shares,
 )
-from rankfold.rankers.base import Ranker
+from rankfold.rankers.base import Ranker, Unseen
 from rankfold.rankers.distance import plain_scores, signed_shares
 from rankfold.solvers import Wanted
-from rankfold.types import FloatArray, IntArray, Neighbors, Query, Solution, Trace
+from rankfold.types import FloatArray, IntArray, Query, Solution, Trace
 
 
 class QueryExpansion(Ranker):
@@ -118,7 +118,7 @@ class QueryExpansion(Ranker):
         self,
         queries: Sequence[Query],
         wanted: Sequence[Wanted],
-        lists: Sequence[Neighbors | None],
+        unseen: Unseen,
     ) -> Iterator[tuple[Solution, Trace | None]]:
         for query in queries:
             expanded = self._expanded(self._placed(query))

@@ -11,10 +11,11 @@ from scipy import sparse
 from rankfold.check import check_count
 from rankfold.graph import AdaptiveGraph, candidate_lists
 from rankfold.neighbors import live_points
+from rankfold.rankers.base import Unseen
 from rankfold.rankers.seeded import SeededRanker
 from rankfold.rankers.transition import random_walk, strongest
 from rankfold.solvers.system import EPS, Wanted, longest_row
-from rankfold.types import IntArray, Neighbors, Query, Solution, Trace
+from rankfold.types import IntArray, Query, Solution, Trace
 
 KEPT = 0.5
 """Share of its weight that an example has as a score itself: more than any other point can get."""
@@ -105,7 +106,7 @@ class HypergraphRanking(SeededRanker):
         self,
         queries: Sequence[Query],
         wanted: Sequence[Wanted],
-        lists: Sequence[Neighbors | None],
+        unseen: Unseen,
     ) -> Iterator[tuple[Solution, Trace | None]]:
         terms = longest_row(self._walk) + 8
         points = np.arange(self.engine_.n_points)

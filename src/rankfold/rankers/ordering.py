@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from rankfold.neighbors import Engine, live_points, positive_shares
-from rankfold.solvers.system import EPS, without_noise
+from rankfold.solvers.system import EPS, Wanted, without_noise
 from rankfold.types import (
     BoolArray,
     FloatArray,
@@ -56,16 +56,27 @@ class Hood(NamedTuple):
     u: FloatArray
     nearest: float
     spread: float
-    hubness: float = 1.0
+    hubness: float
 
     @classmethod
-    def of(cls, query: Query, indices: IntArray, sq_distances: FloatArray) -> Hood:
-        """Return the neighbourhood, from a sorted list of the points near a query."""
+    def of(
+        cls,
+        query: Query,
+        indices: IntArray,
+        sq_distances: FloatArray,
+        degrees_of: Callable[[IntArray], FloatArray],
+    ) -> Hood:
+        """Return the neighbourhood, from a sorted list of the points near a query.
+
+        ``degrees_of`` gives the degrees of points, beside the mean of all.
+        """
         others = (indices >= 0) & ~_among(indices, query.ids)
         indices, known = indices[others], sq_distances[others].astype(np.float64)
         nearest, farthest = (known[0], known[-1]) if len(known) else (np.inf, np.inf)
         spread = farthest - nearest if np.isfinite(farthest) else 0.0
-        hood = cls(indices, known, float(nearest), float(spread))
+        near = indices[: max(1, len(indices) - 1)]
+        hubness = float(np.mean(degrees_of(near))) if len(near) else 1.0
+        hood = cls(indices, known, float(nearest), float(spread), hubness)
         return hood._replace(u=hood.units(known))
 
     def units(self, sq_distances: FloatArray) -> FloatArray:
@@ -140,6 +151,11 @@ class Fusion(NamedTuple):
             return top
         return max(LEAST_CANDIDATES, CANDIDATES_PER_RESULT * top)
 
+    def wanted(self, queries: Sequence[Query], top: int, include_query: bool) -> list[Wanted]:
+        """Return what the answers to queries need of their solutions."""
+        tops = [others_wanted(query, top, include_query) for query in queries]
+        return [Wanted(count, self.n_candidates(count)) for count in tops]
+
     def mixture(self, hubness: float) -> Fused:
         """Return what is mixed for a query whose neighbours have this degree beside the mean."""
         horizon = float(np.interp(hubness, HUBNESS, HORIZONS))
@@ -173,8 +189,15 @@ class Fusion(NamedTuple):
             beyond = self._beyond(solution, hood, points, shape, cut)
         kept = ~usable
         kept[best] = True
-        fused = replace(solution, scores=scores, shape=solution.scores, fused=mixture)
-        return fused.take(kept, complete=solution.complete and not cut), beyond
+        fused = replace(
+            solution,
+            points=solution.points[kept],
+            scores=scores[kept],
+            shape=solution.scores[kept],
+            complete=solution.complete and not cut,
+            fused=mixture,
+        )
+        return fused, beyond
 
     def _distances(
         self, engine: Engine, query: Query, hood: Hood, points: IntArray, horizon: float
@@ -184,7 +207,7 @@ class Fusion(NamedTuple):
         if horizon <= 1 and not negative.any():
             return hood.of_listed(points)
         rows = engine.between(query, points)
-        mean: FloatArray = positive_shares(query) @ rows
+        mean = _mean(query, rows)
         opposed = rows[negative].min(axis=0, initial=np.inf)
         return np.where(opposed < mean, np.inf, hood.units(mean))
 
@@ -234,7 +257,16 @@ def reciprocal_ranks(points: IntArray, sq_distances: FloatArray) -> FloatArray:
 
 def _mean_sq_distances(engine: Engine, query: Query, points: IntArray) -> FloatArray:
     """Return the plain squared distances of some points to a query."""
-    mean: FloatArray = positive_shares(query) @ engine.between(query, points)
+    return _mean(query, engine.between(query, points))
+
+
+def _mean(query: Query, rows: FloatArray) -> FloatArray:
+    """Return the mean of distances to all examples over the positive ones, by weight."""
+    positive = query.weights > 0
+    if np.count_nonzero(positive) == 1:
+        nearest: FloatArray = rows[np.argmax(positive)]
+        return nearest
+    mean: FloatArray = positive_shares(query) @ rows
     return mean
 
 

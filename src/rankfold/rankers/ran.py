@@ -24,7 +24,7 @@ from rankfold.graph.collective import CANDIDATES, can_stay, graph_for_all, kept_
 from rankfold.graph.remote import RemoteGraph
 from rankfold.neighbors import DistantEngine, Learned, changed_rows
 from rankfold.rankers.alternation import Alternation
-from rankfold.rankers.base import Ranker, by_query
+from rankfold.rankers.base import Ranker, Unseen
 from rankfold.rankers.flow import Edges, Flow, ran_flow
 from rankfold.rankers.graph_step import GraphStep
 from rankfold.rankers.ordering import FusionLike, ordered
@@ -259,6 +259,7 @@ class RAN(Ranker):
         """Prepare for queries over a database, whose lists are not read as a whole."""
         k = _remote_neighbors(engine, self)
         self.n_neighbors_, self._n_asked, self._list_width = k, k, k + 1
+        self._unit_neighbors, self._lists, self._relative_degrees = k, None, None
         self._remote = RemoteGraph(engine, k)
         nothing = System.coupled(sparse.csr_array((0, 0)))
         self._solvers = Solvers(nothing, "region", self.budget, self.tol, MOST_POINTS)
@@ -269,13 +270,14 @@ class RAN(Ranker):
         """Do what all queries share; the first graph is there, and ``2 lambda W`` of it."""
         engine, first = self.engine_, self._first
         assert first is not None  # noqa: S101
-        self._n_alive = engine.n_alive
+        self._n_alive, self._unit_neighbors = engine.n_alive, self._n_asked
+        self._lists = None if self._learned else self.neighbors_
         self.gamma_ = first.gamma
         self.unit_ = 1.0
         if self.scale == "natural":
             self.unit_ = first.end / self._smoothness or 1.0
         system = System.coupled(couplings)
-        self._all_degrees = (system.diagonal - system.margin) / (2 * self._smoothness)
+        self._relative_degrees = (system.diagonal - system.margin) / (2 * self._smoothness)
         self._solvers = Solvers(system, self.solver, self.budget, self.tol, engine.n_alive)
         self._solvers.solver(self._solvers.name())
         if self._max_iter > 1:
@@ -406,14 +408,14 @@ class RAN(Ranker):
         self,
         queries: Sequence[Query],
         wanted: Sequence[Wanted],
-        lists: Sequence[Neighbors | None],
+        unseen: Unseen,
     ) -> Iterator[tuple[Solution, Trace | None]]:
-        unseen, boundaries = self._attached(queries, lists)
+        lists, boundaries = self._attached(queries, unseen)
         if self._max_iter == 1:
             for solution in self._solvers.solve(boundaries, wanted):
                 yield solution, None
             return
-        for query, near, boundary, one in zip(queries, unseen, boundaries, wanted, strict=True):
+        for query, near, boundary, one in zip(queries, lists, boundaries, wanted, strict=True):
             budget = self._solvers.effort(one.top).budget
             if self._solvers.name(one.top) == "region":
                 first = self._solvers.reach(boundary, budget)
@@ -421,62 +423,28 @@ class RAN(Ranker):
                 (first,) = self._solvers.solve([boundary], [one])
             yield self._alternation.run(query, near, first, budget)
 
-    def _nearest(self, queries: Sequence[Query]) -> list[Neighbors]:
-        """Return the nearest neighbours of each query's examples, in plain distance."""
-        ids, width = np.concatenate([query.ids for query in queries]), self._list_width
-        if self._learned or self._is_remote:
-            stored = self.engine_.rows(ids, width)
-        else:
-            stored = self.neighbors_.take(ids)
-        return by_query(queries, stored, self._searched(queries))
-
-    def _searched(
-        self, queries: Sequence[Query], lists: Sequence[Neighbors | None] = ()
-    ) -> Neighbors:
-        """Return the lists of the unseen vectors of all queries, unless they are known."""
-        width = self._list_width
-        vectors = np.concatenate([query.vectors for query in queries])
-        if not len(vectors):
-            return Neighbors(np.empty((0, width), dtype=np.intp), np.empty((0, width)))
-        known = [near for near in lists if near is not None]
-        if not known:
-            return self.engine_.search(vectors, width)
-        pairs = list(zip(queries, known, strict=True))
-        return Neighbors(
-            np.concatenate([near.indices[len(query.ids) :] for query, near in pairs]),
-            np.concatenate([near.sq_distances[len(query.ids) :] for query, near in pairs]),
-        )
-
-    @property
-    def _unit_neighbors(self) -> int:
-        return self._n_asked
-
-    def _relative_degrees(self, points: IntArray) -> FloatArray:
+    def _fetched_degrees(self, points: IntArray) -> FloatArray:
         """Return degrees; rows of S sum to one, and so the mean degree is one."""
-        if self._remote is not None:
-            return self._remote.degrees(points)
-        degrees: FloatArray = self._all_degrees[points]
-        return degrees
+        assert self._remote is not None  # noqa: S101
+        return self._remote.degrees(points)
 
     def _n_scores(self, top: int) -> int:
         return top if self._solvers.name(top) == "region" else self.engine_.n_points
 
     def _attached(
-        self, queries: Sequence[Query], lists: Sequence[Neighbors | None] = ()
+        self, queries: Sequence[Query], unseen: Unseen = None
     ) -> tuple[list[Neighbors], list[Boundary]]:
         """Return the neighbours of each query's unseen vectors, and each as a boundary.
 
         A point of the query is clamped at its weight. So is an unseen vector, whose edges of
         weight ``s / 2`` also pull on their other ends: they add to the diagonal.
         """
-        found, width = self._searched(queries, lists), self._list_width
-        found = Neighbors(found.indices[:, :width], found.sq_distances[:, :width] / self._list_unit)
-        ends = np.cumsum([len(query.vectors) for query in queries]).tolist()
-        unseen = [
-            found.take(np.arange(end - len(query.vectors), end))
-            for query, end in zip(queries, ends, strict=True)
-        ]
-        return unseen, [self._boundary(*pair) for pair in zip(queries, unseen, strict=True)]
+        width, unit = self._list_width, self._list_unit
+        nobody = Neighbors(np.empty((0, width), dtype=np.intp), np.empty((0, width)))
+        lists = [near or nobody for near in unseen or self._searched(queries)]
+        if unit != 1:
+            lists = [Neighbors(near.indices, near.sq_distances / unit) for near in lists]
+        return lists, [self._boundary(*pair) for pair in zip(queries, lists, strict=True)]
 
     def _boundary(self, query: Query, unseen: Neighbors) -> Boundary:
         n_ids = len(query.ids)

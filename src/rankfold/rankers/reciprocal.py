@@ -10,10 +10,10 @@ from scipy import sparse
 from rankfold.check import check_count, check_share
 from rankfold.neighbors import live_points
 from rankfold.neighbors.rows import runs
-from rankfold.rankers.base import Ranker
+from rankfold.rankers.base import Ranker, Unseen
 from rankfold.rankers.distance import signed_shares
 from rankfold.solvers.system import EPS, Wanted, longest_row
-from rankfold.types import FloatArray, IntArray, Neighbors, Query, Solution, Trace
+from rankfold.types import FloatArray, IntArray, Query, Solution, Trace
 
 REACH = 4.0
 """The largest distance of a point, in distances of its last neighbour: what stands for it here."""
@@ -114,7 +114,7 @@ class KReciprocal(Ranker):
         self,
         queries: Sequence[Query],
         wanted: Sequence[Wanted],
-        lists: Sequence[Neighbors | None],
+        unseen: Unseen,
     ) -> Iterator[tuple[Solution, Trace | None]]:
         points = np.arange(self.engine_.n_points)
         terms = longest_row(self._encodings) + 8

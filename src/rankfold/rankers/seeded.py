@@ -29,18 +29,12 @@ class GraphRanker(Ranker):
         check_graph(self.weights_, self.engine_.n_points)
         if sparse.issparse(self.weights_):
             self.weights_ = sparse.csr_array(self.weights_)
-        sums = degrees(self.weights_)
-        self._all_degrees = sums / (sums[sums > 0].mean() if (sums > 0).any() else 1.0)
-        self._prepare()
-
-    @property
-    def _unit_neighbors(self) -> int:
+        sums, most = degrees(self.weights_), max(1, self.engine_.n_alive - 2)
+        self._relative_degrees = sums / (sums[sums > 0].mean() if (sums > 0).any() else 1.0)
         n_neighbors = getattr(self.graph_, "n_neighbors_", None) or FUSION_NEIGHBORS
-        return min(int(n_neighbors), max(1, self.engine_.n_alive - 2))
-
-    def _relative_degrees(self, points: IntArray) -> FloatArray:
-        found: FloatArray = self._all_degrees[points]
-        return found
+        self._unit_neighbors = min(int(n_neighbors), most)
+        self._list_width = self._unit_neighbors + 1
+        self._prepare()
 
     def edges(self, point: int) -> Edges:
         """Return the neighbours of a point in the graph."""

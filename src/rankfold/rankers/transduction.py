@@ -11,6 +11,7 @@ from scipy.sparse.linalg import cg
 
 from rankfold.check import check_count
 from rankfold.graph import GraphRecipe
+from rankfold.rankers.base import Unseen
 from rankfold.rankers.flow import Flow, transduction_flow
 from rankfold.rankers.ordering import FusionLike, joined, one_sided
 from rankfold.rankers.seeded import GraphRanker
@@ -19,7 +20,6 @@ from rankfold.solvers.system import EPS, Wanted, longest_row, without_noise
 from rankfold.types import (
     NEGATIVE_WEIGHT,
     FloatArray,
-    Neighbors,
     Query,
     Solution,
     Trace,
@@ -107,7 +107,7 @@ class GraphTransduction(GraphRanker):
         self,
         queries: Sequence[Query],
         wanted: Sequence[Wanted],
-        lists: Sequence[Neighbors | None],
+        unseen: Unseen,
     ) -> Iterator[tuple[Solution, Trace | None]]:
         for solution in joined(queries, self._solutions(one_sided(queries))):
             yield solution, None

@@ -9,6 +9,7 @@ import numpy as np
 
 from rankfold.check import check_budget, check_choice, check_count, check_positive, check_share
 from rankfold.graph import GraphRecipe
+from rankfold.rankers.base import Unseen
 from rankfold.rankers.flow import Flow, degree_or_one
 from rankfold.rankers.ordering import FusionLike
 from rankfold.rankers.seeded import SeededRanker
@@ -22,7 +23,7 @@ from rankfold.solvers import (
     Wanted,
 )
 from rankfold.solvers.system import solution_of
-from rankfold.types import Neighbors, Query, Solution, Trace
+from rankfold.types import Query, Solution, Trace
 
 
 class RestartRanker(SeededRanker):
@@ -85,7 +86,7 @@ class RestartRanker(SeededRanker):
         self,
         queries: Sequence[Query],
         wanted: Sequence[Wanted],
-        lists: Sequence[Neighbors | None],
+        unseen: Unseen,
     ) -> Iterator[tuple[Solution, Trace | None]]:
         for solution in self._solvers.solve(self._boundaries(queries), wanted):
             yield solution, None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -156,7 +157,7 @@ class System:
         """Number of points."""
         return len(self.margin)
 
-    @property
+    @cached_property
     def diagonal(self) -> FloatArray:
         """``C``: margins and the sums of the rows, in double precision."""
         if sparse.issparse(self.couplings):

@@ -94,6 +94,7 @@ def test_links_are_read_as_they_were_written(call):
         "k": 9,
         "smoothness": 0.5,
         "alternations": 3,
+        "fusion": "reciprocal_rank",
         "proven": True,
         "where": "x = 'ä&b'",
         "diversity": 0.25,
@@ -105,6 +106,29 @@ def test_links_are_read_as_they_were_written(call):
     plain = {**asked, "ids": [], "vectors": [[0.5, -1e-7], [2, 3]]}
     assert call("link.js", "m.readLink(m.writeLink(given[0]))", plain) == plain
     assert call("link.js", "m.writeLink(m.nothing())") == "#"
+    assert call("link.js", "m.readLink('#i?fusion=magic').fusion") is None
+
+
+def test_the_parts_of_scores_are_kept_where_they_were_fused(call):
+    results = [
+        {"id": 7, "score": 0.5, "shape": 0.61, "distance": 22.06, "payload": {}},
+        {"id": "a", "score": 0.25, "shape": None, "distance": None, "payload": {}},
+    ]
+    parts = call("moves.js", "[...m.ranked(given[0]).parts]", results)
+    assert parts == [[7, {"shape": 0.61, "distance": 22.06}]]
+    assert call("moves.js", "m.partsWords(given[0])", parts[0][1]) == "shape 0.61, distance 22.1"
+
+
+def test_a_click_is_answered_from_few_points_unless_a_proof_is_asked_for(call):
+    def parameters(**asked):
+        code = "(({nothing}) => m.shapeQuery({...nothing(), ...given[0]}).parameters)"
+        return call("asking.js", f"{code}(await import('/page/link.js'))", asked)
+
+    assert parameters() == {"budget": 2500}
+    assert parameters(proven=True) == {"budget": "proven"}
+    assert parameters(method="pagerank", fusion="auto") == {"budget": 2500, "fusion": "auto"}
+    assert parameters(method="lcdp", proven=True, fusion="none") == {"fusion": "none"}
+    assert parameters(method="euclidean", fusion="none") == {}
 
 
 def test_the_nearest_point_is_found(call):

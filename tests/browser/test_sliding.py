@@ -14,12 +14,12 @@ def test_a_key_moves_a_slider_and_the_answer_follows(shown, moons):
     shown.open(f"#two-moons?ids={QUERY}")
     assert shown.ids("shape") == shape(moons)
     plain = shown.ids("plain")
-    for n_neighbors in (6, 7):
+    for n_neighbors in (11, 12):
         with shown.answered():
             shown["slider-k"].press("ArrowRight")
         expect(shown["value-k"]).to_have_text(str(n_neighbors))
         assert shown.ids("shape") == shape(moons, n_neighbors=n_neighbors)
-    assert shape(moons, n_neighbors=7) != shape(moons)
+    assert shape(moons, n_neighbors=12) != shape(moons)
     assert shown.ids("plain") == plain
     expect(shown["slider-k"]).to_be_focused()
 
@@ -50,11 +50,11 @@ def test_the_latest_wins(shown, page, moons):
     with shown.answered():
         for _ in range(12):
             page.keyboard.press("ArrowRight")
-    expect(shown["value-k"]).to_have_text("17")
-    assert shown.ids("shape") == shape(moons, n_neighbors=17)
+    expect(shown["value-k"]).to_have_text("22")
+    assert shown.ids("shape") == shape(moons, n_neighbors=22)
     asked = [request.post_data_json["queries"][1]["parameters"]["n_neighbors"] for request in sent]
     assert asked == sorted(asked)
-    assert asked[-1] == 17
+    assert asked[-1] == 22
 
 
 def test_reset_takes_everything_back(shown, moons):
@@ -64,7 +64,7 @@ def test_reset_takes_everything_back(shown, moons):
         shown["reset"].click()
     assert shown.ids("shape") == shape(moons)
     expect(shown["reset"]).to_be_hidden()
-    for name, value in (("k", "5"), ("smoothness", "30"), ("alternations", "1")):
+    for name, value in (("k", "10"), ("smoothness", "30"), ("alternations", "1")):
         expect(shown[f"value-{name}"]).to_have_text(value)
     assert shown.link == f"#two-moons?ids={QUERY}"
 
@@ -106,12 +106,12 @@ def test_the_switch_asks_for_a_proof(shown, page, moons):
     expect(page.get_by_text("Proven", exact=True)).to_have_attribute("title", HINT)
     with shown.answered():
         page.get_by_text("Proven", exact=True).click()
-    assert sent == [[None, None], [None, "proven"]]
+    assert sent == [[None, 2500], [None, "proven"]]
     assert shown.link == f"#two-moons?ids={QUERY}&budget=proven"
     assert shown.ids("shape") == shape(moons, budget=None)
     with shown.answered():
         shown["proven"].press("Space")
-    assert sent[2:] == [[None, None]]
+    assert sent[2:] == [[None, 2500]]
     assert shown.link == f"#two-moons?ids={QUERY}"
 
 
@@ -123,7 +123,7 @@ def test_a_link_asks_for_a_proof_and_reset_takes_it_back(shown, page):
         shown["reset"].click()
     expect(shown["proven"]).not_to_be_checked()
     expect(shown["reset"]).to_be_hidden()
-    assert sent == [[None, "proven", "proven"], [None] * 3]
+    assert sent == [[None, "proven", "proven"], [None, 2500, 2500]]
 
 
 @pytest.mark.parametrize(
@@ -144,6 +144,76 @@ def test_a_card_explains_the_proven_answer(shown, page):
         shown.row("shape", shown.ids("shape")[3]).locator(".pick").focus()
     assert asked.value.post_data_json["query"]["parameters"] == {"budget": "proven"}
     expect(shown["why"]).to_contain_text("here?")
+
+
+def test_distance_is_chosen_kept_in_the_link_and_taken_back(shown, page, moons):
+    shown.open(f"#two-moons?ids={QUERY}")
+    expect(page.get_by_label("Distance", exact=True)).to_have_value("auto")
+    assert shown.ids("shape") == shape(moons)
+    for fusion in ("none", "reciprocal_rank"):
+        with shown.answered():
+            shown["fusion"].select_option(fusion)
+        assert shown.link == f"#two-moons?ids={QUERY}&fusion={fusion}"
+        assert shown.ids("shape") == shape(moons, fusion=fusion)
+    with shown.answered():
+        shown["reset"].click()
+    expect(shown["fusion"]).to_have_value("auto")
+    expect(shown["reset"]).to_be_hidden()
+    assert shown.link == f"#two-moons?ids={QUERY}"
+    with shown.answered():
+        shown["fusion"].select_option("none")
+    with shown.answered():
+        shown["fusion"].select_option("auto")  # as it was: the link need not say so
+    assert shown.link == f"#two-moons?ids={QUERY}"
+    assert shown.ids("shape") == shape(moons)
+
+
+def test_a_link_chooses_how_distance_counts(shown, moons):
+    assert shape(moons, fusion="none") != shape(moons)
+    shown.open(f"#two-moons?ids={QUERY}&fusion=none")
+    expect(shown["fusion"]).to_have_value("none")
+    assert shown.ids("shape") == shape(moons, fusion="none")
+
+
+@pytest.mark.parametrize("method", ["pagerank", "lcdp", "euclidean"])
+def test_other_methods_are_by_shape_unless_distance_is_chosen(shown, moons, method):
+    shown.open(f"#two-moons?ids={QUERY}&method={method}")
+    expect(shown["fusion"]).to_have_value("none")
+    expect(shown["fusion"]).to_be_enabled(enabled=method != "euclidean")
+    assert shown.ids("shape") == shape(moons, method=method)
+    if method == "euclidean":
+        return
+    with shown.answered():
+        shown["fusion"].select_option("auto")
+    assert shown.link == f"#two-moons?ids={QUERY}&fusion=auto&method={method}"
+    assert shown.ids("shape") == shape(moons, method=method, fusion="auto")
+
+
+def short(value):
+    return str(float(f"{value:.3g}"))
+
+
+def test_results_and_cards_show_both_parts_of_a_score(shown, moons):
+    shown.open(f"#two-moons?ids={QUERY}")
+    answer = moons.query(QUERY, top=20)
+    row = answer.rows()[5]
+    words = f"shape {short(row['shape'])}, distance {short(row['distance'])}"
+    pick = shown.row("shape", row["id"]).locator(".pick")
+    score = f"score {short(row['score'])}"
+    for told in ("title", "aria-label"):
+        assert f"{score} ({words})" in pick.get_attribute(told)
+    pick.focus()
+    expect(shown["why-parts"]).to_have_text(f"{score}: {words}")
+    assert "shape" not in shown.rows("plain")[5]["says"].split(" by ")[0]
+
+
+def test_where_nothing_is_fused_no_parts_are_shown(shown, moons):
+    shown.open(f"#two-moons?ids={QUERY}&fusion=none")
+    row = shown.rows("shape")[5]
+    assert "(" not in row["says"]
+    shown.row("shape", row["id"]).locator(".pick").focus()
+    expect(shown["why-text"]).to_be_attached()
+    expect(shown["why-parts"]).to_have_text("")
 
 
 ENDS = {
@@ -191,12 +261,12 @@ def test_the_page_says_how_an_answer_ended(shown, page, stopped):
 
 @pytest.mark.parametrize(("query", "collapses"), [(0, True), (8, False)])
 def test_a_collapse_is_said(shown, page, moons, query, collapses):
-    shown.open(f"#two-moons?ids={query}")
+    shown.open(f"#two-moons?ids={query}&k=5")
     expect(shown["collapsed"]).to_be_hidden()
     shown["slider-alternations"].focus()
     with shown.answered():
         page.keyboard.press("End")
-    answer = moons.query(query, top=20, max_iter=10)
+    answer = moons.query(query, top=20, n_neighbors=5, max_iter=10)
     assert answer.ranking.collapsed == collapses
     expect(shown["collapsed"]).to_be_visible(visible=collapses)
     count = answer.ranking.trace.n_alternations

@@ -9,6 +9,19 @@ export const SMOOTHNESS = 30;
 /** Methods that can end early, before their best results are proven. */
 export const BUDGETED = ["ran", "pagerank", "manifold"];
 
+/** Points that may get a score: so few that a click is answered at once, in an index of any size. */
+export const BUDGET = 2500;
+
+/** How plain distance shares in the score, where nothing else is asked for. @param {string} method */
+export function usualFusion(method) {
+  return method === "ran" ? "auto" : "none";
+}
+
+/** Whether shape and distance can be fused. @param {string} method */
+export function fuses(method) {
+  return method !== "euclidean";
+}
+
 /** How many places are asked for. @param {Info} info */
 export function depthOf(info) {
   return Math.max(1, Math.min(2000, info.limits?.top ?? 2000, info.points));
@@ -23,7 +36,8 @@ export function shapeQuery(asked) {
     if (asked.smoothness !== null) parameters.smoothness = asked.smoothness;
     if (asked.alternations !== null) parameters.max_iter = asked.alternations;
   }
-  if (asked.proven && BUDGETED.includes(asked.method)) parameters.budget = "proven";
+  if (BUDGETED.includes(asked.method)) parameters.budget = asked.proven ? "proven" : BUDGET;
+  if (asked.fusion !== null && fuses(asked.method)) parameters.fusion = asked.fusion;
   return {
     ids: asked.ids,
     vectors: asked.vectors,

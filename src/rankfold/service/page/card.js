@@ -3,7 +3,7 @@
 import { cut } from "./columns.js";
 import { byId, make } from "./elements.js";
 import { writeJson } from "./json.js";
-import { counted, move, nameOf, percent, short } from "./moves.js";
+import { counted, move, nameOf, partsWords, percent, short } from "./moves.js";
 
 /** @typedef {import("./moves.js").Id} Id */
 /**
@@ -13,6 +13,8 @@ import { counted, move, nameOf, percent, short } from "./moves.js";
  * @property {number} n_ranked
  * @property {number} distance
  * @property {number} score
+ * @property {number} shape the score by shape alone
+ * @property {{kind: string, weight: number, horizon: number, hubness: number}|null} fused
  * @property {{steps: {start: Id|null, end: Id, weight: number, score: number}[], share: number|null, example: number}|null} path
  * @property {string} path_state
  * @property {number} n_visited
@@ -54,6 +56,7 @@ export function showOwn(id, words) {
  * @param {Id} about.id
  * @param {number|undefined} about.plain place by plain distance
  * @param {number|undefined} about.shape place by shape
+ * @param {import("./moves.js").Parts|undefined} about.parts of its score, where shape and distance were fused
  * @param {boolean} about.reached whether the query reaches it along the shape
  * @param {number} about.depth
  * @param {boolean} about.filtered
@@ -68,6 +71,7 @@ export function showCard({
   id,
   plain,
   shape,
+  parts,
   reached,
   depth,
   filtered,
@@ -100,6 +104,7 @@ export function showCard({
     {},
     make("h2", {}, image ? make("img", { src: image, alt: "" }) : null, `Why is ${nameOf(id)} here?`),
     make("p", { class: "places", "data-testid": "why-places" }, ...places()),
+    make("p", { class: "facts", "data-testid": "why-parts" }, scoreWords(reason, parts)),
     make("p", { class: "facts", "data-testid": "why-facts" }, facts(payload, text)),
   );
   const right = make("div", { "data-testid": "why-path" });
@@ -151,13 +156,19 @@ function place(rank, depth, how) {
   );
 }
 
+/** The score and what was fused in it; nothing where it is of one alone. @param {Reason|null} reason @param {import("./moves.js").Parts|undefined} parts */
+function scoreWords(reason, parts) {
+  if (reason) return reason.fused && reason.shape > 0 ? `score ${short(reason.score)}: ${partsWords(reason)}` : "";
+  return parts && parts.shape > 0 ? partsWords(parts) : "";
+}
+
 /** What there is to say about the path. @param {Reason} reason */
-export function pathWords({ path, path_state: state, n_visited: visited }) {
+export function pathWords({ path, path_state: state, n_visited: visited, fused }) {
   if (!path) return WITHOUT_PATH[state] ?? `No path was found within ${counted(visited, "point")}.`;
   let share = "It is one of very many; all of them add up.";
   if (path.share === null) share = "It illustrates the score, which is no sum over paths.";
   else if (path.share >= 0.001)
-    share = `It alone brings ${percent(path.share)} of the score; all paths add up.`;
+    share = `It alone brings ${percent(path.share)} of the ${fused ? "shape score" : "score"}; all paths add up.`;
   return `The strongest path has ${counted(path.steps.length, "step")} from neighbour to neighbour. ${share}`;
 }
 

@@ -1,6 +1,6 @@
 /** Sliders and choices beside the maps. */
 
-import { BUDGETED, SMOOTHNESS } from "./asking.js";
+import { BUDGETED, SMOOTHNESS, fuses, usualFusion } from "./asking.js";
 import { byId, make } from "./elements.js";
 
 /** @typedef {import("./link.js").Asked} Asked */
@@ -145,6 +145,10 @@ export function setControls(asked, info) {
   proven.checked = asked.proven;
   proven.disabled = !BUDGETED.includes(asked.method);
   proven.closest(".choice").dataset.off = String(proven.disabled);
+  const fusion = byId("fusion");
+  fusion.value = fuses(asked.method) ? (asked.fusion ?? usualFusion(asked.method)) : "none";
+  fusion.disabled = !fuses(asked.method);
+  fusion.closest(".field").dataset.off = String(fusion.disabled);
   byId("where").value = asked.where;
   byId("where").placeholder = example(info);
   fill(byId("method"), info.methods, asked.method);
@@ -154,8 +158,8 @@ export function setControls(asked, info) {
 
 /** @param {Asked} asked */
 export function showReset(asked) {
-  const { k, smoothness, alternations, proven } = asked;
-  byId("reset").hidden = k === null && smoothness === null && alternations === null && !proven;
+  const { k, smoothness, alternations, fusion, proven } = asked;
+  byId("reset").hidden = [k, smoothness, alternations, fusion].every((one) => one === null) && !proven;
 }
 
 /** @param {HTMLSelectElement} select @param {string[]} names @param {string} chosen */

@@ -39,7 +39,7 @@ function fillHelp() {
     make(
       "p",
       {},
-      "Sliders change the graph, and the answer follows. Mark results as right or wrong and ask again. Drop a file with a vector anywhere to ask with something new.",
+      "Sliders change the graph, and the answer follows. Distance says how nearness counts beside shape: on auto, near points stay ahead, and shape decides further out. Mark results as right or wrong and ask again. Drop a file with a vector anywhere to ask with something new.",
     ),
     make("dl", {}, ...rows),
     make(

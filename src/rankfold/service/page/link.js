@@ -12,6 +12,7 @@ import { nameOf } from "./moves.js";
  * @property {number|null} k null: the default of the index
  * @property {number|null} smoothness
  * @property {number|null} alternations
+ * @property {"auto"|"none"|"reciprocal_rank"|null} fusion null: the default of the method
  * @property {boolean} proven whether to go on until the best results are proven
  * @property {string} where
  * @property {number} diversity
@@ -21,6 +22,7 @@ import { nameOf } from "./moves.js";
  */
 
 const LONGEST_VECTOR = 64;
+const FUSIONS = /** @type {const} */ (["auto", "none", "reciprocal_rank"]);
 
 /** @returns {Asked} */
 export function nothing() {
@@ -32,6 +34,7 @@ export function nothing() {
     k: null,
     smoothness: null,
     alternations: null,
+    fusion: null,
     proven: false,
     where: "",
     diversity: 0,
@@ -78,6 +81,7 @@ export function writeLink(asked) {
     const value = asked[name];
     if (value !== null) add(name, String(value));
   }
+  if (asked.fusion !== null) add("fusion", asked.fusion);
   if (asked.proven) add("budget", "proven");
   if (asked.where) add("where", encodeURIComponent(asked.where));
   if (asked.diversity) add("diversity", String(asked.diversity));
@@ -117,6 +121,7 @@ export function readLink(hash) {
   asked.k = within(given.get("k"), 1, 200, true);
   asked.smoothness = within(given.get("smoothness"), 1e-6, 1e9, false);
   asked.alternations = within(given.get("alternations"), 1, 20, true);
+  asked.fusion = FUSIONS.find((one) => one === given.get("fusion")) ?? null;
   asked.proven = given.get("budget") === "proven";
   asked.diversity = within(given.get("diversity"), 0, 1, false) ?? 0;
   asked.where = text("where");

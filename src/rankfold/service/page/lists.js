@@ -3,7 +3,7 @@
 import { cut } from "./columns.js";
 import { byId, make } from "./elements.js";
 import { readJson, writeJson } from "./json.js";
-import { counterpart, move, nameOf, short } from "./moves.js";
+import { counterpart, move, nameOf, partsWords, short } from "./moves.js";
 
 /** @typedef {import("./moves.js").Id} Id */
 /** @typedef {import("./moves.js").Ranked} Ranked */
@@ -72,6 +72,8 @@ function item(id, rank, shown, actions, shape) {
   const moved = shape
     ? move(rank, shown.plain.ranks.get(id), shown.depth)
     : counterpart(rank, shown.shape.ranks.get(id), shown.shape.scores.get(id), shown.depth);
+  const parts = shape ? shown.shape.parts.get(id) : undefined;
+  const measured = `${scoreWords} ${score}${parts ? ` (${partsWords(parts)})` : ""}`;
   const told = text === null ? "" : `, ${cut(text, SAID)}`;
   const says = value === undefined ? "" : `, ${shown.column} ${value}${other ? ", unlike the query" : ""}`;
   const pick = make(
@@ -80,8 +82,8 @@ function item(id, rank, shown, actions, shape) {
       type: "button",
       class: "pick",
       tabindex: -1,
-      title: `${nameOf(id)}: ${scoreWords} ${score}; ${moved.words}`,
-      "aria-label": `Rank ${rank}, id ${nameOf(id)}${told}${says}, ${scoreWords} ${score}, ${moved.words}`,
+      title: `${nameOf(id)}: ${measured}; ${moved.words}`,
+      "aria-label": `Rank ${rank}, id ${nameOf(id)}${told}${says}, ${measured}, ${moved.words}`,
     },
     shown.pictures && point?.image ? make("img", { src: point.image, alt: "", loading: "lazy" }) : null,
     make("span", { class: "rank" }, String(rank)),

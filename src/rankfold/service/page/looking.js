@@ -159,6 +159,7 @@ export class Looking {
       payload: this.payload(id),
       plain: context.plain.ranks.get(id),
       shape: context.shape.ranks.get(id),
+      parts: context.shape.parts.get(id),
       reached: context.asked.method === "euclidean" || context.shape.scores.get(id) !== 0,
       depth: context.depth,
       filtered: context.asked.where.trim() !== "",

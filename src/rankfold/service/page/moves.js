@@ -1,12 +1,14 @@
 /** Ranks of two answers beside each other, in words. Pure functions. */
 
 /** @typedef {string|number|bigint} Id bigint: beyond what a number holds */
-/** @typedef {{id: Id, score: number}} Result */
+/** @typedef {{shape: number, distance: number}} Parts what was fused in a score */
+/** @typedef {{id: Id, score: number, shape: number|null, distance: number|null}} Result */
 /**
  * @typedef {object} Ranked
  * @property {Id[]} ids best first
  * @property {Map<Id, number>} ranks 1 is the best
  * @property {Map<Id, number>} scores
+ * @property {Map<Id, Parts>} parts of the scores, where shape and distance were fused
  */
 
 /** What a point is called: a text that looks like a number has quotes. @param {Id} id */
@@ -20,6 +22,11 @@ export function ranked(results) {
     ids: results.map((one) => one.id),
     ranks: new Map(results.map((one, place) => [one.id, place + 1])),
     scores: new Map(results.map((one) => [one.id, one.score])),
+    parts: new Map(
+      results.flatMap(({ id, shape, distance }) =>
+        shape === null || distance === null ? [] : [[id, { shape, distance }]],
+      ),
+    ),
   };
 }
 
@@ -82,6 +89,11 @@ export function short(value) {
   const size = Math.abs(value);
   if (size >= 1e5 || size < 1e-3) return value.toExponential(1).replace("e+", "e").replaceAll("-", "−");
   return String(Number(value.toPrecision(3)));
+}
+
+/** What was fused in a score. @param {Parts} parts */
+export function partsWords({ shape, distance }) {
+  return `shape ${short(shape)}, distance ${short(distance)}`;
 }
 
 /** @param {number} count @param {string} one @param {string} [many] */

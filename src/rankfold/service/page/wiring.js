@@ -1,5 +1,6 @@
 /** Buttons, keys and fields of the page. */
 
+import { usualFusion } from "./asking.js";
 import { makeSliders, setControls, showReset, usual } from "./controls.js";
 import { makeDialogs, openVector } from "./dialogs.js";
 import { listenForFiles, vectorsOf } from "./dropping.js";
@@ -26,7 +27,7 @@ export function makeControls(page) {
   byId("reset").addEventListener("click", () => {
     byId("slider-k").focus();
     page.ask(
-      { ...page.asked, k: null, smoothness: null, alternations: null, proven: false },
+      { ...page.asked, k: null, smoothness: null, alternations: null, fusion: null, proven: false },
       { history: "replace", flow: false },
     );
   });
@@ -88,6 +89,11 @@ function makeFields(page) {
 function makeChoices(page) {
   byId("proven").addEventListener("change", () => {
     page.ask({ ...page.asked, proven: byId("proven").checked }, { history: "replace", flow: false });
+  });
+  byId("fusion").addEventListener("change", () => {
+    const chosen = byId("fusion").value;
+    const fusion = chosen === usualFusion(page.asked.method) ? null : chosen;
+    page.ask({ ...page.asked, fusion }, { history: "replace", flow: false });
   });
   byId("method").addEventListener("change", () => {
     page.ask({ ...page.asked, method: byId("method").value }, { history: "replace", flow: false });

@@ -9,6 +9,7 @@ import numpy as np
 
 from rankfold.neighbors.index import FEW_QUERIES, Index, selected
 from rankfold.neighbors.inverted import InvertedIndex
+from rankfold.neighbors.projected import Shortcut
 from rankfold.types import NOBODY, BoolArray, FloatArray, IntArray
 
 LINKS = 16
@@ -22,15 +23,16 @@ EPS = float(np.finfo(np.float32).eps)
 class FlatIndex:
     """Looks at every point, straight in the array of the engine, without a copy.
 
-    It uses matrix products at first, and differences where products lose too many digits.
+    It uses matrix products at first, and differences where products lose too many digits. A few
+    queries with many features take a shortcut to the same points.
     """
 
     kind = "flat"
     n_spare = 16
     efforts: tuple[int, ...] = (PRODUCTS, DIFFERENCES)
 
-    def __init__(self, points: FloatArray, _seed: int) -> None:
-        self.points = points
+    def __init__(self, points: FloatArray, seed: int) -> None:
+        self.points, self._shortcut = points, Shortcut(seed)
         self._largest_norm = _largest_norm(points)
 
     def scanned(self, effort: int) -> int:
@@ -40,12 +42,14 @@ class FlatIndex:
     def candidates(
         self, queries: FloatArray, k: int, effort: int, alive: BoolArray | None = None
     ) -> IntArray:
-        """Measure everything in FAISS.
+        """Measure everything in FAISS, where there is no shortcut.
 
-        It cannot pass over points here, so that more are taken, until enough are alive.
+        FAISS cannot pass over points here, so that more are taken, until enough are alive.
         """
         found = np.full((len(queries), k), NOBODY, dtype=np.int64)
         waiting, wanted, n_points = np.arange(len(queries)), k, len(self.points)
+        if len(queries) < FEW_QUERIES:
+            waiting = self._shortcut.answer(self.points, queries, alive, found)
         enough = k if alive is None else min(k, int(np.count_nonzero(alive)))
         while len(waiting):
             rows = self._nearest(queries[waiting], wanted, effort)
@@ -82,6 +86,7 @@ class FlatIndex:
     def add(self, points: FloatArray, n_added: int) -> None:
         """Look at the new array from now on."""
         self.points = points
+        self._shortcut.add(points, n_added)
         added = points[len(points) - n_added :]
         self._largest_norm = max(self._largest_norm, _largest_norm(added))
 

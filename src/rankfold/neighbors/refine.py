@@ -61,12 +61,35 @@ def sq_distances_to(points: FloatArray, query: FloatArray) -> FloatArray:
     return row
 
 
+def rough_sq_distances_to(points: FloatArray, query: FloatArray) -> FloatArray:
+    """Return what `sq_distances_to` does in single precision, in half the time.
+
+    Parameters
+    ----------
+    points : array of float32, shape (n_points, n_features)
+    query : array of float32, shape (n_features,)
+    """
+    row = np.empty(len(points), dtype=np.float32)
+    _measure_roughly(points, query, row)
+    return row
+
+
 @njit(cache=True, nogil=True, fastmath={"reassoc"})
 def _measure(points, query, row):  # type: ignore[no-untyped-def]
     for i in range(points.shape[0]):
         total = 0.0
         for f in range(points.shape[1]):
             difference = np.float64(points[i, f]) - np.float64(query[f])
+            total += difference * difference
+        row[i] = total
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc"})
+def _measure_roughly(points, query, row):  # type: ignore[no-untyped-def]
+    for i in range(points.shape[0]):
+        total = np.float32(0)
+        for f in range(points.shape[1]):
+            difference = points[i, f] - query[f]
             total += difference * difference
         row[i] = total
 
@@ -92,8 +115,14 @@ def _refine(points, queries, candidates, own, indices, sq_distances, farthest): 
             last = max(last, total)
             if j == own[i]:
                 continue
-            # They come nearly sorted, so that hardly anything moves.
+            # They mostly come nearly sorted, so that hardly anything moves.
             place = count
+            if count == width:
+                place -= 1
+                if width == 0 or near[place] < total or (near[place] == total and who[place] < j):
+                    continue
+            else:
+                count += 1
             while place > 0 and (
                 near[place - 1] > total or (near[place - 1] == total and who[place - 1] > j)
             ):
@@ -102,8 +131,7 @@ def _refine(points, queries, candidates, own, indices, sq_distances, farthest): 
                 place -= 1
             near[place] = total
             who[place] = j
-            count += 1
         farthest[i] = last
-        for c in range(min(count, width)):
+        for c in range(count):
             indices[i, c] = who[c]
             sq_distances[i, c] = near[c]

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from rankfold.neighbors import Engine, live_points, positive_shares
+from rankfold.neighbors import Engine, live_points
 from rankfold.solvers.system import EPS, Wanted, without_noise
 from rankfold.types import (
     BoolArray,
@@ -207,7 +207,7 @@ class Fusion(NamedTuple):
         if horizon <= 1 and not negative.any():
             return hood.of_listed(points)
         rows = engine.between(query, points)
-        mean = _mean(query, rows)
+        mean = _shares(query) @ rows[~negative]
         opposed = rows[negative].min(axis=0, initial=np.inf)
         return np.where(opposed < mean, np.inf, hood.units(mean))
 
@@ -257,17 +257,14 @@ def reciprocal_ranks(points: IntArray, sq_distances: FloatArray) -> FloatArray:
 
 def _mean_sq_distances(engine: Engine, query: Query, points: IntArray) -> FloatArray:
     """Return the plain squared distances of some points to a query."""
-    return _mean(query, engine.between(query, points))
-
-
-def _mean(query: Query, rows: FloatArray) -> FloatArray:
-    """Return the mean of distances to all examples over the positive ones, by weight."""
-    positive = query.weights > 0
-    if np.count_nonzero(positive) == 1:
-        nearest: FloatArray = rows[np.argmax(positive)]
-        return nearest
-    mean: FloatArray = positive_shares(query) @ rows
+    mean: FloatArray = _shares(query) @ engine.between(query, points)[query.weights > 0]
     return mean
+
+
+def _shares(query: Query) -> FloatArray:
+    """Return how much each positive example counts."""
+    weights: FloatArray = query.weights[query.weights > 0]
+    return weights / weights.sum()
 
 
 def with_distances(engine: Engine, query: Query, answer: Solution) -> Solution:

@@ -263,8 +263,9 @@ def _mean_sq_distances(engine: Engine, query: Query, points: IntArray) -> FloatA
 
 def _shares(query: Query) -> FloatArray:
     """Return how much each positive example counts."""
-    weights: FloatArray = query.weights[query.weights > 0]
-    return weights / weights.sum()
+    weights = query.weights[query.weights > 0]
+    shares: FloatArray = weights / weights.sum()
+    return shares
 
 
 def with_distances(engine: Engine, query: Query, answer: Solution) -> Solution:

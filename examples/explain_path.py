@@ -71,7 +71,7 @@ def draw_path(page: Axes, images: FloatArray, query: int, explanation: Explanati
     for (row, score), left in zip(tiles, lefts, strict=True):
         draw_tile(page, images[row], left, y, TILE)
         write(page, left + TILE / 2, y + TILE + 38, f"{score:.2g}", 25, ha="center")
-    remark = "Below an image: its score. On an arrow: the part of a score that it passes on."
+    remark = "Below an image: its score by shape. On an arrow: the part of it that is passed on."
     write(page, MARGIN, 560, remark, 24, GREY)
 
 

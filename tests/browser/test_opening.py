@@ -95,11 +95,11 @@ def test_a_link_shows_the_same_again(shown, page):
     with shown.answered():
         shown.reach("shape", shown.ids("shape")[4]).locator(".pick").click()
     link, ids, query = shown.link, shown.ids("shape"), shown.query()
-    assert "k=6" in link
+    assert "k=11" in link
     page.goto("about:blank")
     shown.open(link)
     assert (shown.query(), shown.ids("shape"), shown.link) == (query, ids, link)
-    expect(shown["value-k"]).to_have_text("6")
+    expect(shown["value-k"]).to_have_text("11")
 
 
 def test_reloading_shows_the_same_again(shown, page):

@@ -29,11 +29,13 @@ def search(table, metric="l2", limit=60):
     return table.search(X[ASKED]).distance_type(metric).limit(limit)
 
 
+@pytest.mark.parametrize("fusion", ["auto", "none", "reciprocal_rank"])
 @pytest.mark.parametrize(("metric", "ours"), [("l2", "euclidean"), ("cosine", "cosine")])
-def test_rows_of_a_search_by_vector_are_ranked_by_shape(table, metric, ours):
+def test_rows_of_a_search_by_vector_are_ranked(table, metric, ours, fusion):
     near = search(table, metric).to_arrow()["row"].to_numpy()
-    ranking = RAN(metric=ours).fit(X[near]).rank(vectors=X[ASKED])
-    found = search(table, metric).rerank(RankReranker(metric), query_string="?").to_arrow()
+    ranking = RAN(metric=ours, fusion=fusion).fit(X[near]).rank(vectors=X[ASKED])
+    reranker = RankReranker(metric, ranker=None if fusion == "auto" else RAN(fusion=fusion))
+    found = search(table, metric).rerank(reranker, query_string="?").to_arrow()
     assert "_distance" not in found.column_names
     np.testing.assert_array_equal(found["row"].to_numpy()[:10], near[ranking.ids][:10])
     np.testing.assert_allclose(found["_relevance_score"].to_numpy(), ranking.scores, atol=1e-5)

@@ -48,6 +48,17 @@ def test_the_retriever_passes_options_and_joins_a_chain(index):
     assert chain.invoke(f"digit {ASKED}") == [3, 3, 3, 3]
 
 
+@pytest.mark.parametrize("fusion", ["none", "reciprocal_rank", 2.5])
+def test_the_retriever_passes_the_fusion(index, fusion):
+    retriever = IndexRetriever(index=index, embeddings=Digits(), top=5, options={"fusion": fusion})
+    found = retriever.invoke(f"digit {ASKED}")
+    results = index.query(vectors=X[ASKED], top=5, fusion=fusion)
+    assert [one.id for one in found] == list(results)
+    scores = [one.metadata["relevance_score"] for one in found]
+    np.testing.assert_array_equal(scores, results.scores)
+    assert scores != index.query(vectors=X[ASKED], top=5).scores.tolist()
+
+
 @pytest.mark.parametrize("column", ["nothing", "label"])
 def test_the_column_of_texts_is_checked(index, column):
     with pytest.raises(ValueError, match=r"must name a column of texts .* 'label' \(integer\)"):
@@ -58,11 +69,15 @@ def documents(n=60):
     return [Document(page_content=text, metadata={"a": 1}) for text in texts(nearest(ASKED, n))]
 
 
-def test_the_compressor_ranks_candidates_by_shape():
+@pytest.mark.parametrize("ranker", [None, RAN(metric="cosine", fusion="none")], ids=str)
+def test_the_compressor_ranks_candidates(ranker):
     given = documents()
-    found = RankCompressor(embeddings=Digits(), top=8).compress_documents(given, f"digit {ASKED}")
+    compressor = RankCompressor(embeddings=Digits(), top=8, ranker=ranker)
+    found = compressor.compress_documents(given, f"digit {ASKED}")
     near = nearest(ASKED, 60)
-    ranking = RAN(metric="cosine").fit(X[near]).rank(vectors=X[ASKED], top=8)
+    fusion = "auto" if ranker is None else "none"
+    fitted = RAN(metric="cosine", fusion=fusion).fit(X[near])
+    ranking = fitted.rank(vectors=X[ASKED], top=8)
     assert [one.page_content for one in found] == texts(near[ranking.ids])
     scores = [one.metadata["relevance_score"] for one in found]
     np.testing.assert_allclose(scores, ranking.scores)

@@ -44,6 +44,16 @@ def test_a_query_that_has_its_vector_is_not_embedded(index):
     assert [one.node.metadata["label"] for one in found] == [3, 3, 3]
 
 
+@pytest.mark.parametrize("fusion", ["none", "reciprocal_rank", 2.5])
+def test_the_retriever_passes_the_fusion(index, fusion):
+    found = IndexRetriever(index, Digits(), top=5, fusion=fusion).retrieve(f"digit {ASKED}")
+    results = index.query(vectors=X[ASKED], top=5, fusion=fusion)
+    assert [one.node.node_id for one in found] == list(results)
+    scores = [one.score for one in found]
+    np.testing.assert_array_equal(scores, results.scores)
+    assert scores != index.query(vectors=X[ASKED], top=5).scores.tolist()
+
+
 def test_the_column_of_texts_is_checked(index):
     with pytest.raises(InputError, match="text is 'label', but must name a column of texts"):
         IndexRetriever(index, Digits(), text="label")
@@ -61,11 +71,14 @@ def nodes(n=60, embedded=False):
 
 
 @pytest.mark.parametrize("embedded", [False, True])
-def test_the_postprocessor_ranks_candidates_by_shape(embedded):
-    postprocessor = RankPostprocessor(embed_model=Digits(), top=8)
+@pytest.mark.parametrize("fusion", ["auto", "none"])
+def test_the_postprocessor_ranks_candidates(embedded, fusion):
+    ranker = None if fusion == "auto" else RAN(metric="cosine", fusion=fusion)
+    postprocessor = RankPostprocessor(embed_model=Digits(), top=8, ranker=ranker)
     found = postprocessor.postprocess_nodes(nodes(embedded=embedded), query_str=f"digit {ASKED}")
     near = nearest(ASKED, 60)
-    ranking = RAN(metric="cosine").fit(X[near]).rank(vectors=X[ASKED], top=8)
+    fitted = RAN(metric="cosine", fusion=fusion).fit(X[near])
+    ranking = fitted.rank(vectors=X[ASKED], top=8)
     assert [one.node.node_id for one in found] == texts(near[ranking.ids])
     np.testing.assert_allclose([one.score for one in found], ranking.scores)
 

@@ -24,11 +24,12 @@ def moons():
     return datasets.load("moons")
 
 
-def test_rows_are_rankings(moons):
-    transformer = RankedNeighborsTransformer(6, RAN(n_neighbors=10))
+@pytest.mark.parametrize("fusion", ["auto", "none", "reciprocal_rank"])
+def test_rows_are_rankings(moons, fusion):
+    transformer = RankedNeighborsTransformer(6, RAN(n_neighbors=10, fusion=fusion))
     graph = transformer.fit_transform(moons.X)
     assert (np.diff(graph.indptr) == 7).all()
-    ranking = RAN(n_neighbors=10).fit(moons.X).rank(ids=9, top=6)
+    ranking = RAN(n_neighbors=10, fusion=fusion).fit(moons.X).rank(ids=9, top=6)
     row = slice(graph.indptr[9], graph.indptr[10])
     assert graph.indices[row].tolist() == [9, *ranking.ids]
     np.testing.assert_allclose(graph.data[row], [0, *(1 - ranking.scores)], atol=1e-12)
@@ -63,11 +64,13 @@ def test_grid_search_reaches_the_ranker(moons):
     grid = {
         "rankedneighborstransformer__ranker__smoothness": [0.01, 30.0],
         "rankedneighborstransformer__ranker__n_neighbors": [5, 10],
+        "rankedneighborstransformer__ranker__fusion": ["auto", "none"],
     }
     search = GridSearchCV(pipeline, grid, cv=3, error_score="raise").fit(moons.X, moons.labels)
     assert search.best_score_ == 1.0
     fitted = search.best_estimator_.named_steps["rankedneighborstransformer"].ranker_
-    assert fitted.smoothness == search.best_params_[min(grid, key=len)]
+    for name, chosen in search.best_params_.items():
+        assert getattr(fitted, name.rpartition("__")[2]) == chosen
 
 
 def test_graphs_go_in_and_come_out(moons):

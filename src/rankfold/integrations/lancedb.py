@@ -41,7 +41,8 @@ class RankReranker(Reranker):
     embed : callable, optional
         Turns the text of a query into its vector.
     ranker : Ranker, optional
-        ``RAN()`` by default; its metric is not used.
+        ``RAN()`` by default, in whose scores shape and distance to the query are fused;
+        ``RAN(fusion="none")`` ranks by shape alone. Its metric is not used.
     return_score : {"relevance", "all"}
         As for other rerankers.
     """

@@ -37,7 +37,8 @@ class IndexRetriever(BaseRetriever):
     top : int
         How many documents.
     options : dict
-        What else `Index.query` takes, such as ``{"where": "year > 2000"}``.
+        What else `Index.query` takes, such as ``{"where": "year > 2000"}``, or
+        ``{"fusion": "none"}`` to rank by shape alone.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
@@ -76,7 +77,8 @@ class RankCompressor(BaseDocumentCompressor):
     top : int
         How many documents are kept.
     ranker : Ranker, optional
-        ``RAN(metric="cosine")`` by default.
+        ``RAN(metric="cosine")`` by default, in whose scores shape and distance to the query are
+        fused; ``RAN(metric="cosine", fusion="none")`` ranks by shape alone.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)

@@ -32,7 +32,8 @@ class IndexRetriever(BaseRetriever):
     top : int
         How many nodes.
     **options
-        What else `Index.query` takes, such as ``where="year > 2000"``.
+        What else `Index.query` takes, such as ``where="year > 2000"``, or ``fusion="none"`` to
+        rank by shape alone.
     """
 
     def __init__(
@@ -72,7 +73,8 @@ class RankPostprocessor(BaseNodePostprocessor):
     top : int
         How many nodes are kept.
     ranker : Ranker, optional
-        ``RAN(metric="cosine")`` by default.
+        ``RAN(metric="cosine")`` by default, in whose scores shape and distance to the query are
+        fused; ``RAN(metric="cosine", fusion="none")`` ranks by shape alone.
     """
 
     embed_model: BaseEmbedding

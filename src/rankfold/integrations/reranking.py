@@ -26,7 +26,8 @@ def rerank(
     top : int, optional
         How many; all by default.
     ranker : Ranker, optional
-        Is not changed. ``RAN(metric="cosine")`` by default.
+        Is not changed. ``RAN(metric="cosine")`` by default, in whose scores shape and distance to
+        the query are fused; ``RAN(metric="cosine", fusion="none")`` ranks by shape alone.
 
     Examples
     --------

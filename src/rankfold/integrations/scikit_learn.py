@@ -34,7 +34,8 @@ class RankedNeighborsTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMix
     n_neighbors : int
         Neighbours in each row; not those of the graph inside RAN.
     ranker : RAN, optional
-        With the metric of the data; ``RAN()`` by default.
+        With the metric of the data; ``RAN()`` by default, in whose scores shape and plain
+        distance are fused. ``RAN(fusion="none")`` ranks by shape alone.
 
     Attributes
     ----------

@@ -299,8 +299,8 @@ def test_a_budget_keeps_exchanges_few_and_without_one_a_query_goes_on_until_it_i
     monkeypatch.setattr("rankfold.rankers.ran.DIRECT_LIMIT", 0)  # as if there were many points
     folder, table = built(database, name, sheets(600, n_sheets=2).X, n_neighbors=5, layout="none")
     with folder, table:
-        early = table.query(3, budget=60).ranking.solution
-        found = table.query(3, budget=None)
+        early = table.query(3, budget=60, fusion="none").ranking.solution
+        found = table.query(3, budget=None, fusion="none")
         proven = found.ranking.solution
         assert (early.solver, early.stopped, early.certified) == ("region", "budget", False)
         assert (proven.solver, proven.stopped, proven.certified) == ("region", "proven", True)

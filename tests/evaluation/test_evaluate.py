@@ -38,10 +38,10 @@ class Scripted(Euclidean):
 class Backwards(Euclidean):
     """The furthest first."""
 
-    def _solve(self, queries, tops):
+    def _solve(self, queries, wanted, unseen):
         from dataclasses import replace
 
-        for solution, trace in super()._solve(queries, tops):
+        for solution, trace in super()._solve(queries, wanted, unseen):
             yield replace(solution, scores=-solution.scores), trace
 
 

@@ -35,6 +35,9 @@ LEAST_CANDIDATES, CANDIDATES_PER_RESULT = 500, 5
 FUSION_NEIGHBORS = 10
 """Neighbours whose spread is the unit of distance, for graphs without such a number."""
 
+ROUNDING = 1e-5
+"""Squared distances that differ by no more than this share may be the same."""
+
 RANK_OFFSET = 60
 """What reciprocal rank fusion adds to every rank (Cormack, Clarke and Buettcher, SIGIR 2009)."""
 
@@ -73,7 +76,9 @@ class Hood(NamedTuple):
         others = (indices >= 0) & ~_among(indices, query.ids)
         indices, known = indices[others], sq_distances[others].astype(np.float64)
         nearest, farthest = (known[0], known[-1]) if len(known) else (np.inf, np.inf)
+        # Lists in single precision may tell copies apart by rounding alone.
         spread = farthest - nearest if np.isfinite(farthest) else 0.0
+        spread = spread if spread > ROUNDING * farthest else 0.0
         near = indices[: max(1, len(indices) - 1)]
         hubness = float(np.mean(degrees_of(near))) if len(near) else 1.0
         hood = cls(indices, known, float(nearest), float(spread), hubness)
@@ -82,7 +87,7 @@ class Hood(NamedTuple):
     def units(self, sq_distances: FloatArray) -> FloatArray:
         """Return squared distances to the query in its unit: 0 up to the nearest neighbour's."""
         if not self.spread > 0:
-            return np.where(sq_distances > self.nearest, np.inf, 0.0)
+            return np.where(sq_distances > (1 + ROUNDING) * self.nearest, np.inf, 0.0)
         u: FloatArray = np.maximum(sq_distances - self.nearest, 0.0) / self.spread
         return u
 

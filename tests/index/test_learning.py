@@ -46,7 +46,7 @@ def test_queries_start_from_the_learned_graph(X, rounds, n_neighbors):
 
 @pytest.mark.parametrize("X", [DIGITS, MOONS])
 def test_what_is_not_worth_keeping_is_not_kept(X):
-    with Index.build(X) as index:
+    with Index.build(X, n_neighbors=5) as index:
         plain = index.query(3, top=300)
         learned = index.learn()
         assert (learned.n_rounds, learned.reach) == (0, 1.0)
@@ -154,7 +154,7 @@ def test_too_few_points_for_the_neighbours_of_the_learned_graph():
 
 def test_what_cannot_be_done_is_said(tmp_path):
     with Index.build(RINGS, path=tmp_path / "index") as index:
-        with pytest.raises(InputError, match=r"not learned a graph for n_neighbors=5; learn\("):
+        with pytest.raises(InputError, match=r"not learned a graph for n_neighbors=10; learn\("):
             index.query(0, adapt="collective")
         with pytest.raises(InputError, match="adapt is 'other', but must be"):
             index.query(0, adapt="other")

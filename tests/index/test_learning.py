@@ -153,8 +153,8 @@ def test_too_few_points_for_the_neighbours_of_the_learned_graph():
 
 
 def test_what_cannot_be_done_is_said(tmp_path):
-    with Index.build(RINGS, n_neighbors=5, path=tmp_path / "index") as index:
-        with pytest.raises(InputError, match=r"not learned a graph for n_neighbors=5; learn\("):
+    with Index.build(RINGS, path=tmp_path / "index") as index:
+        with pytest.raises(InputError, match=r"not learned a graph for n_neighbors=10; learn\("):
             index.query(0, adapt="collective")
         with pytest.raises(InputError, match="adapt is 'other', but must be"):
             index.query(0, adapt="other")

@@ -98,7 +98,7 @@ def rest_of(terminal):
     [
         ("rankfold ind", {"index"}),
         ("rankfold index me", {"merge"}),
-        ("rankfold query moons --f", {"--format"}),
+        ("rankfold query moons --f", {"--format", "--fusion"}),
         ("rankfold query moons --format j", {"json"}),
     ],
 )

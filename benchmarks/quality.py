@@ -236,8 +236,10 @@ def picture(labelled):
         axes.set_xlabel("points")
     names = [f"{found.dataset}{' *' if used == TESTED else ''}" for used, found in labelled]
     panels[0].set_yticks(range(len(names)), names, fontsize=8)
-    panels[1].text(0.98, 0.02, "red: shape alone\nblue: the default\n* tested on", color=INK,
-                   fontsize=9, ha="right", transform=panels[1].transAxes)  # fmt: skip
+    legend = {"shape alone": WRONG, "the default": RIGHT, "* tested on": INK}
+    for place, (text, color) in enumerate(legend.items()):
+        panels[1].text(0.98, 0.62 - 0.04 * place, text, color=color, fontsize=10, ha="right",
+                       weight="bold", transform=panels[1].transAxes)  # fmt: skip
     figure.subplots_adjust(left=0.2)
     return figure
 

@@ -7,11 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ran_cases import QUERIES, by_reference, rank_quietly, sheet
 from scipy import sparse
+from sklearn.neighbors import kneighbors_graph
 
 import rankfold
 from rankfold import (
     RAN,
     Euclidean,
+    Index,
     InputError,
     ManifoldRanking,
     PersonalizedPageRank,
@@ -209,3 +211,35 @@ def test_what_fusion_cannot_be(fusion):
     with pytest.raises(InputError, match="fusion is") as caught:
         RAN(fusion=fusion).fit(sheet())
     assert caught.value.argument == "fusion"
+
+
+def two_clouds():
+    """Return a graph of distances between near points of two clouds that do not touch."""
+    rng = np.random.default_rng(0)
+    X = np.concatenate([3 * rng.normal(size=(100, 2)), 3 * rng.normal(size=(100, 2)) + 60])
+    return kneighbors_graph(X, 12, mode="distance")
+
+
+def test_unknown_distances_are_no_neighbours():
+    graph = two_clouds()
+    alone, fused = (
+        RAN(n_neighbors=5, metric="precomputed", fusion=fusion).fit(graph).rank([20, 150], top=10)
+        for fusion in ("none", "auto")
+    )
+    np.testing.assert_array_equal(alone.ids, fused.ids)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_a_vector_without_a_known_neighbour_reaches_nothing(solver):
+    ranker = RAN(n_neighbors=5, metric="precomputed", solver=solver).fit(two_clouds())
+    ranking = ranker.rank(vectors=np.full(200, np.inf), top=4)
+    np.testing.assert_array_equal(ranking.ids, [0, 1, 2, 3])
+    assert not ranking.scores.any()
+
+
+def test_a_selection_by_ranks_is_not_proven():
+    X, kinds = sheet(30), {"kind": [row % 2 for row in range(30)]}
+    with Index.build(X, payload=kinds, n_neighbors=5) as index:
+        for top in (3, 8, 12):
+            found = index.query(3, where="kind = 1", top=top, fusion="reciprocal_rank")
+            assert not found.ranking.solution.certified

@@ -160,6 +160,8 @@ def _shortened(ranking: Ranking, places: IntArray, top: int) -> Ranking:
     """Return the first of some results; certified if none that is left out can be better."""
     solution = ranking.solution
     kept, left_out = ranking.scores[places[:top]], ranking.scores[places[top:]]
-    clear = not len(left_out) or kept.min() - left_out.max() > 2 * solution.bound
+    by_rank = solution.fused is not None and solution.fused.kind == "reciprocal_rank"
+    # The bound is that of shape scores, and says nothing of ranks.
+    clear = not len(left_out) or (not by_rank and kept.min() - left_out.max() > 2 * solution.bound)
     certified = solution.certified and bool(clear)
     return replace(ranking, solution=solution.take(places[:top], certified=certified))

@@ -73,9 +73,9 @@ class Hood(NamedTuple):
 
         ``degrees_of`` gives the degrees of points, beside the mean of all.
         """
-        others = (indices >= 0) & ~_among(indices, query.ids)
+        others = (indices >= 0) & np.isfinite(sq_distances) & ~_among(indices, query.ids)
         indices, known = indices[others], sq_distances[others].astype(np.float64)
-        nearest, farthest = (known[0], known[-1]) if len(known) else (np.inf, np.inf)
+        nearest, farthest = (known[0], known[-1]) if len(known) else (-np.inf, np.inf)
         # Lists in single precision may tell copies apart by rounding alone.
         spread = farthest - nearest if np.isfinite(farthest) else 0.0
         spread = spread if spread > ROUNDING * farthest else 0.0
@@ -214,7 +214,9 @@ class Fusion(NamedTuple):
         rows = engine.between(query, points)
         mean = _shares(query) @ rows[~negative]
         opposed = rows[negative].min(axis=0, initial=np.inf)
-        return np.where(opposed < mean, np.inf, hood.units(mean))
+        u = np.where(opposed < mean, np.inf, hood.units(mean))
+        # What the list leaves out counts as beyond it, also where a search has missed it.
+        return np.where(np.isin(points, hood.indices), u, np.maximum(u, 1.0))
 
     def everywhere(
         self, engine: Engine, query: Query, hood: Hood, shape: FloatArray, others: BoolArray
@@ -223,6 +225,8 @@ class Fusion(NamedTuple):
         mixture, scores = self.mixture(hood.hubness), shape.copy()
         used = np.flatnonzero(others & (shape > 0))
         used = used[np.lexsort((used, -shape[used]))]
+        if self.kind == "reciprocal_rank":
+            used = used[:LEAST_CANDIDATES]
         if self.kind == "reciprocal_rank":
             scores[used] = reciprocal_ranks(used, _mean_sq_distances(engine, query, used))
         else:
@@ -364,6 +368,8 @@ def ordered(
 
 def _values_at(points: IntArray, values: FloatArray, wanted: IntArray) -> FloatArray:
     """Return the values of some points, zero for those that have none."""
+    if not len(points):
+        return np.zeros(len(wanted))
     order = np.argsort(points)
     places = order[np.searchsorted(points, wanted, sorter=order).clip(max=max(0, len(points) - 1))]
     found: FloatArray = np.where(points[places] == wanted, values[places], 0.0)

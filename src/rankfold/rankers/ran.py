@@ -188,7 +188,7 @@ class RAN(Ranker):
     def alternations(
         self, ids: Any, *, top: int | None = None, include_query: bool = False
     ) -> Iterator[Ranking]:
-        """Yield the rankings after one, two, three ... alternations: no guard, and no end.
+        """Yield the rankings by shape after one, two, three ... alternations: no guard, and no end.
 
         Parameters
         ----------

@@ -265,7 +265,7 @@ def main():
         "Every labelled set": rows,
     }
     intro = [*__doc__.split("\n\n")[1].splitlines(), "", versions("rankfold", "scikit-learn")]
-    alt = "A dot a set: by default no set is below plain distance at ten results by more than chance."
+    alt = "By default no set is below plain distance at ten results by more than chance."
     publish("quality", "quality of the defaults", intro, tables, judge(labelled, collected),
             picture(labelled), alt, arguments.docs)  # fmt: skip
 

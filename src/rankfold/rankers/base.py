@@ -316,7 +316,7 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
         Where a budget ends a query early, it is solved further if a ``point`` has no score yet.
         """
         n_alive = self.engine_.n_alive
-        ((solution, _),) = self._solve([query], [Wanted(n_alive, n_alive)], [None])
+        ((solution, _),) = self._solve([query], [Wanted(n_alive, n_alive)], None)
         return solution
 
     def fused(

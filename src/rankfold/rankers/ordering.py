@@ -227,7 +227,6 @@ class Fusion(NamedTuple):
         used = used[np.lexsort((used, -shape[used]))]
         if self.kind == "reciprocal_rank":
             used = used[:LEAST_CANDIDATES]
-        if self.kind == "reciprocal_rank":
             scores[used] = reciprocal_ranks(used, _mean_sq_distances(engine, query, used))
         else:
             u = self._distances(engine, query, hood, used, mixture.horizon)

@@ -186,6 +186,19 @@ def test_a_short_answer_is_the_head_of_a_long_one():
         np.testing.assert_array_equal(short.ids, long.ids[:10])
 
 
+def test_distances_that_cannot_matter_are_not_measured_and_not_missed():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 60)) + 2 * rng.integers(2, size=(300, 1))
+    ranker = RAN(n_neighbors=10).fit(X)
+    wide = [q for q in range(300) if ranker.rank(q, top=1).solution.fused.horizon > 1]
+    assert len(wide) > 20
+    for query in wide:
+        few, everything = ranker.rank(query, top=5), ranker.rank(query)
+        np.testing.assert_array_equal(few.ids, everything.ids[:5])
+        np.testing.assert_allclose(few.scores, everything.scores[:5], rtol=1e-12)
+        np.testing.assert_allclose(few.distances, everything.distances[:5], rtol=1e-12)
+
+
 def test_a_region_is_fused_without_a_look_at_all_points(monkeypatch):
     X = rankfold.datasets.synthetic.sheets(8_000, n_sheets=8).X
     ranker = RAN(n_neighbors=10).fit(X)

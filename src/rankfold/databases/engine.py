@@ -192,12 +192,12 @@ class TableEngine:
         with self._sessions.current() as session:
             stored = session.vectors(np.concatenate([query.ids, points]).astype(np.int64))
         examples = np.concatenate([stored[:n_ids], self._held(query.vectors)])
-        return sq_distances_between(examples, stored[n_ids:])
+        return sq_distances_between(examples, stored, np.arange(n_ids, len(stored)))
 
     def pairs(self, ids: IntArray) -> FloatArray:
         """Measure the squared distances of a few points of the database to each other."""
         vectors = self.vectors(ids)
-        return sq_distances_between(vectors, vectors)
+        return sq_distances_between(vectors, vectors, np.arange(len(vectors)))
 
     def vectors(self, slots: IntArray) -> FloatArray:
         """Return points as they are stored; scaled to length one for cosine."""

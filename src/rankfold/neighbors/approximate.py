@@ -208,11 +208,11 @@ class FaissEngine:
     def between(self, query: Query, points: IntArray) -> FloatArray:
         """Measure the squared distances of some points to each example of a checked query."""
         examples = np.concatenate([self._points[query.ids], self.held(query.vectors)])
-        return sq_distances_between(examples, self._points[points])
+        return sq_distances_between(examples, self._points, points)
 
     def pairs(self, ids: IntArray) -> FloatArray:
         """Measure the squared distances of a few points of the database to each other."""
-        return sq_distances_between(self._points[ids], self._points[ids])
+        return sq_distances_between(self._points[ids], self._points, ids)
 
     def vectors(self, ids: IntArray) -> FloatArray:
         """Return points as they were given; scaled to length one for cosine."""

@@ -159,11 +159,11 @@ class LivingEngine:
     def between(self, query: Query, points: IntArray) -> FloatArray:
         """Measure the squared distances of some points to each example of a checked query."""
         examples = np.concatenate([self.points[query.ids], self._points.held(query.vectors)])
-        return sq_distances_between(examples, self.points[points])
+        return sq_distances_between(examples, self.points, points)
 
     def pairs(self, ids: IntArray) -> FloatArray:
         """Measure the squared distances of a few points of the database to each other."""
-        return sq_distances_between(self.points[ids], self.points[ids])
+        return sq_distances_between(self.points[ids], self.points, ids)
 
     def vectors(self, slots: IntArray) -> FloatArray:
         """Return points as they were given; scaled to length one for cosine."""

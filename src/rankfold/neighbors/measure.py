@@ -16,6 +16,10 @@ GIVEN_METRICS = ("precomputed", "precomputed_sq")
 """Those that say that distances are given, plain or squared."""
 
 
+INTERPRETED_LIMIT = 20_000
+"""Up to this many points nothing is worth compiling for."""
+
+
 def row_blocks(n_rows: int, row_size: int, block_bytes: int) -> list[slice]:
     """Cut rows into blocks that hold at most so many bytes of float64 each."""
     step = max(1, block_bytes // (8 * max(1, row_size)))
@@ -40,9 +44,13 @@ def measured_row(points: FloatArray, query: FloatArray, block_bytes: int) -> Flo
     return row
 
 
-def sq_distances_between(some: FloatArray, others: FloatArray) -> FloatArray:
-    """Return the squared distance of each of some points to each of others."""
-    sq_distances: FloatArray = cdist(some, others, "sqeuclidean")
+def sq_distances_between(some: FloatArray, points: FloatArray, rows: IntArray) -> FloatArray:
+    """Return the squared distance of each of some vectors to certain rows of all points."""
+    if len(points) > INTERPRETED_LIMIT and points.dtype == np.float32:
+        from rankfold.neighbors.refine import sq_distances_among  # compiled, loaded when used
+
+        return np.stack([sq_distances_among(points, rows, np.float32(one)) for one in some])
+    sq_distances: FloatArray = cdist(some, points[rows], "sqeuclidean")
     return sq_distances
 
 

@@ -61,6 +61,21 @@ def sq_distances_to(points: FloatArray, query: FloatArray) -> FloatArray:
     return row
 
 
+def sq_distances_among(points: FloatArray, rows: IntArray, query: FloatArray) -> FloatArray:
+    """Return the squared distances of some points to one vector, summed as `refine` does.
+
+    Parameters
+    ----------
+    points : array of float32, shape (n_points, n_features)
+    rows : array of int
+        Which of them.
+    query : array of float32, shape (n_features,)
+    """
+    row = np.empty(len(rows))
+    _measure_some(points, np.ascontiguousarray(rows, dtype=np.int64), query, row)
+    return row
+
+
 def rough_sq_distances_to(points: FloatArray, query: FloatArray) -> FloatArray:
     """Return what `sq_distances_to` does in single precision, in half the time.
 
@@ -80,6 +95,17 @@ def _measure(points, query, row):  # type: ignore[no-untyped-def]
         total = 0.0
         for f in range(points.shape[1]):
             difference = np.float64(points[i, f]) - np.float64(query[f])
+            total += difference * difference
+        row[i] = total
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc"})
+def _measure_some(points, rows, query, row):  # type: ignore[no-untyped-def]
+    for i in range(len(rows)):
+        point = np.uint64(rows[i])
+        total = 0.0
+        for f in range(points.shape[1]):
+            difference = np.float64(points[point, f]) - np.float64(query[f])
             total += difference * difference
         row[i] = total
 

@@ -184,39 +184,47 @@ class Fusion(NamedTuple):
         usable = (solution.scores > 0) & ~_among(solution.points, query.ids)
         best = _best(solution.points, solution.scores, usable, most)
         cut, best = len(best) > most, best[:most]
-        points, shape = solution.points[best], solution.scores[best]
-        scores, beyond = solution.scores.astype(np.float64), np.inf
+        points, shape, beyond = solution.points[best], solution.scores[best], np.inf
         if self.kind == "reciprocal_rank":
-            scores[best] = reciprocal_ranks(points, _mean_sq_distances(engine, query, points))
+            sq_distances = _mean_sq_distances(engine, query, points)
+            fused = reciprocal_ranks(points, sq_distances)
         else:
-            u = self._distances(engine, query, hood, points, mixture.horizon)
-            scores[best] = blended(shape, u, mixture)
             beyond = self._beyond(solution, hood, points, shape, cut)
-        kept = ~usable
-        kept[best] = True
-        fused = replace(
+            u = hood.of_listed(points)
+            likely, missed = _likely(shape, u, mixture, top)
+            cut, beyond = cut or len(likely) < len(best), max(beyond, missed)
+            best, points, shape, u = best[likely], points[likely], shape[likely], u[likely]
+            sq_distances = np.full(len(points), np.nan)
+            if mixture.horizon > 1 or (query.weights <= 0).any():
+                u, sq_distances = self._distances(engine, query, hood, points, u)
+            fused = blended(shape, u, mixture)
+        rest = np.flatnonzero(~usable)
+        return replace(
             solution,
-            points=solution.points[kept],
-            scores=scores[kept],
-            shape=solution.scores[kept],
+            points=np.concatenate([points, solution.points[rest]]),
+            scores=np.concatenate([fused, solution.scores[rest]]),
+            shape=np.concatenate([shape, solution.scores[rest]]),
+            distances=np.concatenate([np.sqrt(sq_distances), np.full(len(rest), np.nan)]),
             complete=solution.complete and not cut,
             fused=mixture,
-        )
-        return fused, beyond
+        ), beyond
 
     def _distances(
-        self, engine: Engine, query: Query, hood: Hood, points: IntArray, horizon: float
-    ) -> FloatArray:
-        """Return how far points are from the query, in its unit, as far as that matters."""
+        self, engine: Engine, query: Query, hood: Hood, points: IntArray, listed: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return how far points are from the query, in its unit, and in squared distance.
+
+        ``listed`` is the former for its neighbours, and inf for all others.
+        """
         negative = query.weights <= 0
-        if horizon <= 1 and not negative.any():
-            return hood.of_listed(points)
         rows = engine.between(query, points)
-        mean = _shares(query) @ rows[~negative]
-        opposed = rows[negative].min(axis=0, initial=np.inf)
-        u = np.where(opposed < mean, np.inf, hood.units(mean))
+        mean = np.maximum(_shares(query) @ rows[~negative], 0.0)
+        u = hood.units(mean)
         # What the list leaves out counts as beyond it, also where a search has missed it.
-        return np.where(np.isin(points, hood.indices), u, np.maximum(u, 1.0))
+        u = np.where(np.isfinite(listed), u, np.maximum(u, 1.0))
+        if negative.any():
+            u = np.where(rows[negative].min(axis=0) < mean, np.inf, u)
+        return u, mean
 
     def everywhere(
         self, engine: Engine, query: Query, hood: Hood, shape: FloatArray, others: BoolArray
@@ -229,7 +237,9 @@ class Fusion(NamedTuple):
             used = used[:LEAST_CANDIDATES]
             scores[used] = reciprocal_ranks(used, _mean_sq_distances(engine, query, used))
         else:
-            u = self._distances(engine, query, hood, used, mixture.horizon)
+            u = hood.of_listed(used)
+            if mixture.horizon > 1 or (query.weights <= 0).any():
+                u, _ = self._distances(engine, query, hood, used, u)
             scores[used] = blended(shape[used], u, mixture)
         return scores, mixture
 
@@ -247,6 +257,23 @@ class Fusion(NamedTuple):
             return np.inf
         listed = np.isin(hood.indices, points).all()
         return float(shape[-1]) * float(np.exp(-self.weight * listed))
+
+
+def _likely(
+    shape: FloatArray, listed: FloatArray, mixture: Fused, top: int
+) -> tuple[IntArray, float]:
+    """Return the places of the candidates that may be among the best, whatever their distances.
+
+    A point that is not in the query's list is at a distance of 1 at least, and loses the most at
+    the horizon. Beside the places, what a candidate that is left out can score at most.
+    """
+    if mixture.horizon <= 1 or len(shape) <= top:
+        return np.arange(len(shape)), -np.inf
+    most = blended(shape, np.where(np.isfinite(listed), 0.0, 1.0), mixture)
+    least = blended(shape, np.full(len(shape), np.inf), mixture)
+    enough = np.partition(least, len(least) - top)[len(least) - top]
+    likely = most >= enough
+    return np.flatnonzero(likely), float(most[~likely].max(initial=-np.inf))
 
 
 def blended(shape: FloatArray, u: FloatArray, mixture: Fused) -> FloatArray:
@@ -278,8 +305,15 @@ def _shares(query: Query) -> FloatArray:
 
 def with_distances(engine: Engine, query: Query, answer: Solution) -> Solution:
     """Return an answer with the plain distances of its points."""
-    sq_distances = _mean_sq_distances(engine, query, answer.points)
-    return replace(answer, distances=np.sqrt(np.maximum(sq_distances, 0.0)))
+    distances = answer.distances
+    if distances is None:
+        distances = np.full(len(answer.points), np.nan)
+    unknown = np.isnan(distances)
+    if unknown.any():
+        sq_distances = _mean_sq_distances(engine, query, answer.points[unknown])
+        distances = distances.copy()
+        distances[unknown] = np.sqrt(np.maximum(sq_distances, 0.0))
+    return replace(answer, distances=distances)
 
 
 def query_points(query: Query) -> tuple[IntArray, IntArray]:
@@ -361,18 +395,21 @@ def ordered(
         ends = [np.array([score_of.get(int(p), 0.0) for p in some]) for some in (first, last)]
         ids = np.concatenate([first, ids, last])[:top]
         values = np.concatenate([ends[0], values, ends[1]])[:top]
-    shape = _values_at(solution.points, solution.shape, ids) if solution.shape is not None else None
-    return replace(solution, points=ids, scores=values, shape=shape, certified=bool(certified))
+    answer = replace(solution, points=ids, scores=values, certified=bool(certified))
+    return _with_parts(answer, solution) if fused else answer
 
 
-def _values_at(points: IntArray, values: FloatArray, wanted: IntArray) -> FloatArray:
-    """Return the values of some points, zero for those that have none."""
-    if not len(points):
-        return np.zeros(len(wanted))
-    order = np.argsort(points)
-    places = order[np.searchsorted(points, wanted, sorter=order).clip(max=max(0, len(points) - 1))]
-    found: FloatArray = np.where(points[places] == wanted, values[places], 0.0)
-    return found
+def _with_parts(answer: Solution, solution: Solution) -> Solution:
+    """Return an answer with the shape scores and distances of a solution, where there are any."""
+    shape, distances = np.zeros(len(answer.points)), np.full(len(answer.points), np.nan)
+    if len(solution.points) and solution.shape is not None and solution.distances is not None:
+        order = np.argsort(solution.points)
+        places = np.searchsorted(solution.points, answer.points, sorter=order)
+        places = order[places.clip(max=len(order) - 1)]
+        there = solution.points[places] == answer.points
+        shape[there] = solution.shape[places[there]]
+        distances[there] = solution.distances[places[there]]
+    return replace(answer, shape=shape, distances=distances)
 
 
 def _among(points: IntArray, ids: IntArray) -> BoolArray:

@@ -48,10 +48,10 @@ class Attempt(NamedTuple):
     Parameters
     ----------
     factor : int
-        How many times the neighbours of the plain graph.
+        How many times the neighbours of the graph that learning begins from.
     most_rounds : int
     least_reach : float
-        Relative to the plain graph.
+        Relative to that graph.
     most_share : float
         How far queries may reach, relative to a plain graph of as many neighbours as the
         learned one: what learning must have cut of all that more neighbours join.
@@ -62,6 +62,12 @@ class Attempt(NamedTuple):
     least_reach: float
     most_share: float = float("inf")
 
+
+FEW_NEIGHBORS, SPARSE_NEIGHBORS = 10, 5
+"""Where the plain graph has few neighbours, learning begins from a sparser one.
+
+It adds the edges that are missing, but cannot tell false edges from true ones where there are many.
+"""
 
 ATTEMPTS = (Attempt(1, 3, 0.8), Attempt(2, 1, 1.1, 0.55))
 """What is tried, in this order, until a round is kept."""
@@ -120,9 +126,16 @@ class Learning:
     progress: bool = False
     keep: Callable[[Stage], None] | None = None
 
+    @property
+    def n_start(self) -> int:
+        """Neighbours in the graph that learning begins from."""
+        few = self.n_neighbors <= FEW_NEIGHBORS
+        return min(self.n_neighbors, SPARSE_NEIGHBORS) if few else self.n_neighbors
+
     def run(self, stage: Stage | None = None) -> Learned:
         """Make rounds until no more is to be gained; begin at a stage, or from nothing."""
-        plain = ClosedForm.of(self.candidates, self.n_neighbors, len(self.live))
+        start = self.n_start
+        plain = ClosedForm.of(self.candidates, start, len(self.live))
         basis = _Basis(plain.symmetric(), plain.end or 1.0)
         expected = self._reach(basis.graph)
         width = stored_width(self.n_neighbors, len(self.live))
@@ -130,7 +143,7 @@ class Learning:
             stage = Stage(0, np.zeros(self.candidates.indices.shape), ())
         while stage.attempt < len(self.attempts):
             attempt = self.attempts[stage.attempt]
-            n_neighbors = attempt.factor * self.n_neighbors
+            n_neighbors = attempt.factor * start
             kept = None
             if self.candidates.width >= 2 * (n_neighbors + 1):  # else there is nothing to choose
                 kept, stage = self._rounds(attempt, n_neighbors, basis, expected, stage)
@@ -153,7 +166,7 @@ class Learning:
             kept = self._relisted(basis.unit, stage.lifted / number)
             graph = self._graph(kept, n_neighbors)
         as_many = expected
-        if n_neighbors > self.n_neighbors:
+        if n_neighbors > self.n_start:
             as_many = self._reach(self._graph(self.candidates, n_neighbors))
         while number < attempt.most_rounds:
             number += 1

@@ -23,7 +23,8 @@ class Round:
     number : int
         How many rounds the same attempt had made, this one counted.
     reach : float
-        The effective number of points that a query reaches, relative to the plain graph.
+        The effective number of points that a query reaches, relative to the graph that learning
+        began from.
     share : float
         The same, relative to a plain graph of as many neighbours.
     kept : bool
@@ -78,7 +79,7 @@ class Learned:
 
     @property
     def reach(self) -> float:
-        """The effective number of points that a query reaches, relative to the plain graph."""
+        """The effective number of points that a query reaches, beside where learning began."""
         return next((made.reach for made in reversed(self.rounds) if made.kept), 1.0)
 
     def fits(self, n_plain: int, n_alive: int) -> bool:

@@ -197,7 +197,7 @@ def test_a_damaged_stage_is_not_used(tmp_path, monkeypatch, rounds_made, damage)
     with Index.build(RINGS, path=path) as index:
         stop_after_first_stage(index, monkeypatch)
         DAMAGES[damage](path / STAGE)
-        (path / f".{STAGE}.1-ab.partial").write_bytes(b"left by somebody who was killed")
+        (path / f".{STAGE}.1-0123abcd.partial").write_bytes(b"left by somebody who was killed")
         found = index.learn()
         assert len(rounds_made) == 1 + len(found.rounds)
         assert left_over(path) == []

@@ -186,6 +186,7 @@ DAMAGES = {
     "shape": of_another_shape,
     "values": with_odd_values,
     "objects": of_objects,
+    "header": lambda path: path.write_bytes(path.read_bytes().replace(b"}   ", b"(   ")),
     "other arrays": lambda path: np.savez(path, lifted=np.zeros(3)),
     "no description": lambda path: np.savez(path, described=np.zeros(3, dtype=np.uint8)),
 }

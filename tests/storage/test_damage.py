@@ -148,6 +148,17 @@ def test_a_tampered_database_is_told(copy, statement, message):
             Store.open(copy, write=write)
 
 
+def test_what_sqlite_says_of_damage_is_one_line(copy):
+    file = copy / "index.sqlite"
+    content = bytearray(file.read_bytes())
+    for page in range(1, 9):
+        content[4096 * page + 7] ^= 0x3A  # the number of bytes that lie idle between its cells
+    file.write_bytes(content)
+    with Store.open(copy) as store, pytest.raises(StorageError, match="damaged") as caught:
+        store.verify()
+    assert "\n" not in str(caught.value)
+
+
 POINTS = {
     "payload": ["UPDATE points SET c0 = 3 WHERE slot = 4"],
     "id": ["UPDATE points SET id = 'x' WHERE slot = 4"],

@@ -9,7 +9,6 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from stat import S_ISREG
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 
@@ -27,19 +26,6 @@ PARTIAL = re.compile(rf"\.{re.escape(STAGE)}\.\d+-[0-9a-f]{{8}}\.partial")
 
 ROOM = 2**16
 """Bytes that its description and the frame of the file may take."""
-
-UNREADABLE = (
-    OSError,
-    EOFError,
-    ValueError,
-    TypeError,
-    KeyError,
-    NotImplementedError,
-    MemoryError,
-    BadZipFile,
-    zlib.error,
-)
-"""What reading a file raises that is damaged, or not ours."""
 
 
 def learned_graph(
@@ -118,7 +104,7 @@ class Stages:
         """Return the stage to go on from; sweep what is left of any other."""
         try:
             stage = self._read()
-        except UNREADABLE:
+        except Exception:  # a file that is damaged or not ours raises almost anything
             stage = None
         if stage is None:
             sweep(self.path.parent)

@@ -200,7 +200,7 @@ class Reader:
         with self._snapshots.holding() as (database, manifest, _):
             found = database.rows("PRAGMA integrity_check(1)")
             if found != [("ok",)]:
-                raise damaged(database, f"{found[0][0]}")
+                raise damaged(database, " ".join(str(found[0][0]).split()))
             check_points(database, manifest.columns)
             for _ in self.changes():
                 pass

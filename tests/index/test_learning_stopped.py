@@ -3,6 +3,7 @@
 import signal
 import subprocess
 import sys
+import zipfile
 from dataclasses import replace
 
 import numpy as np
@@ -177,6 +178,14 @@ def of_objects(path):
     np.savez(path, described=described, lifted=np.array([{}], dtype=object))
 
 
+def with_an_odd_header(path):
+    with zipfile.ZipFile(path) as archive:
+        contents = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in contents.items():
+            archive.writestr(name, content.replace(b"}   ", b"(   ", 1))
+
+
 DAMAGES = {
     "cut": lambda path: path.write_bytes(path.read_bytes()[:-500]),
     "empty": lambda path: path.write_bytes(b""),
@@ -186,7 +195,7 @@ DAMAGES = {
     "shape": of_another_shape,
     "values": with_odd_values,
     "objects": of_objects,
-    "header": lambda path: path.write_bytes(path.read_bytes().replace(b"}   ", b"(   ")),
+    "header": with_an_odd_header,
     "other arrays": lambda path: np.savez(path, lifted=np.zeros(3)),
     "no description": lambda path: np.savez(path, described=np.zeros(3, dtype=np.uint8)),
 }

@@ -3,6 +3,7 @@
 import signal
 import subprocess
 import sys
+import zipfile
 from dataclasses import replace
 
 import numpy as np
@@ -177,6 +178,14 @@ def of_objects(path):
     np.savez(path, described=described, lifted=np.array([{}], dtype=object))
 
 
+def with_an_odd_header(path):
+    with zipfile.ZipFile(path) as archive:
+        contents = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in contents.items():
+            archive.writestr(name, content.replace(b"}   ", b"(   ", 1))
+
+
 DAMAGES = {
     "cut": lambda path: path.write_bytes(path.read_bytes()[:-500]),
     "empty": lambda path: path.write_bytes(b""),
@@ -186,6 +195,7 @@ DAMAGES = {
     "shape": of_another_shape,
     "values": with_odd_values,
     "objects": of_objects,
+    "header": with_an_odd_header,
     "other arrays": lambda path: np.savez(path, lifted=np.zeros(3)),
     "no description": lambda path: np.savez(path, described=np.zeros(3, dtype=np.uint8)),
 }
@@ -197,7 +207,7 @@ def test_a_damaged_stage_is_not_used(tmp_path, monkeypatch, rounds_made, damage)
     with Index.build(RINGS, path=path) as index:
         stop_after_first_stage(index, monkeypatch)
         DAMAGES[damage](path / STAGE)
-        (path / f".{STAGE}.1-ab.partial").write_bytes(b"left by somebody who was killed")
+        (path / f".{STAGE}.1-0123abcd.partial").write_bytes(b"left by somebody who was killed")
         found = index.learn()
         assert len(rounds_made) == 1 + len(found.rounds)
         assert left_over(path) == []

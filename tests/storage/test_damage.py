@@ -3,12 +3,14 @@
 import random
 import shutil
 import sqlite3
+import zlib
 
 import growing_store as growing
 import pytest
 
 from rankfold.check import StorageError
 from rankfold.storage import Store
+from rankfold.storage.database import checksum
 
 
 @pytest.fixture(scope="module")
@@ -28,6 +30,28 @@ def whole(tmp_path_factory):
 @pytest.fixture
 def copy(whole, tmp_path):
     return shutil.copytree(whole, tmp_path / "copy")
+
+
+def tamper(path, *statements):
+    connection = sqlite3.connect(path / "index.sqlite")
+    for statement in statements:
+        connection.execute(statement)
+    connection.commit()
+    connection.close()
+
+
+def sign(path):
+    """Give a database that was tampered with the checksums that belong to it."""
+    connection = sqlite3.connect(path / "index.sqlite")
+    connection.create_function("checksum", -1, lambda *values: checksum(values))
+    segments = connection.execute("SELECT * FROM segments ORDER BY name").fetchall()
+    connection.execute("UPDATE manifest SET segments = ?", (checksum(segments),))
+    connection.execute(
+        "UPDATE manifest SET crc32 = "
+        "checksum(format, version, generation, sequence, merged, segments, settings, columns)"
+    )
+    connection.commit()
+    connection.close()
 
 
 def names(path):
@@ -96,10 +120,8 @@ def test_a_missing_segment_is_named(copy):
 
 
 def test_a_segment_of_another_form_is_told(copy):
-    connection = sqlite3.connect(copy / "index.sqlite")
-    connection.execute("UPDATE segments SET shape = '[3, 4]' WHERE name = 'bulk'")
-    connection.commit()
-    connection.close()
+    tamper(copy, "UPDATE segments SET shape = '[3, 4]' WHERE name = 'bulk'")
+    sign(copy)
     with pytest.raises(StorageError, match=r"shape \[30000\], but <i8 values of shape \[3, 4\]"):
         Store.open(copy)
 
@@ -109,7 +131,9 @@ def test_a_segment_of_another_form_is_told(copy):
     [
         ("UPDATE manifest SET settings = '{}'", "manifest does not have the checksum"),
         ("DELETE FROM manifest", "manifest does not have the checksum"),
-        ("UPDATE segments SET file = '../../secret.npy'", "names the file '../../secret.npy'"),
+        ("UPDATE segments SET n_bytes = 3", "list of segments does not have the checksum"),
+        ("DELETE FROM segments", "list of segments does not have the checksum"),
+        ("DELETE FROM segments WHERE name = 'bulk'", "list of segments does not have the checksum"),
         ("CREATE TRIGGER t AFTER INSERT ON points BEGIN DELETE FROM points; END", "its tables"),
         ("DROP TABLE points", "its tables"),
         ("PRAGMA user_version = 2", "format version 2, but this rankfold reads version 1; upgrade"),
@@ -118,26 +142,131 @@ def test_a_segment_of_another_form_is_told(copy):
     ],
 )
 def test_a_tampered_database_is_told(copy, statement, message):
-    connection = sqlite3.connect(copy / "index.sqlite")
-    connection.execute(statement)
-    connection.commit()
-    connection.close()
+    tamper(copy, statement)
     for write in (False, True):
         with pytest.raises(StorageError, match=message):
             Store.open(copy, write=write)
 
 
-@pytest.mark.parametrize("statement", ["UPDATE points SET c0 = 3 WHERE slot = 4",
-                                       "UPDATE points SET id = 'x' WHERE slot = 4"])  # fmt: skip
-def test_altered_points_are_told_when_asked(copy, statement):
+def test_what_sqlite_says_of_damage_is_one_line(copy):
+    file = copy / "index.sqlite"
+    content = bytearray(file.read_bytes())
+    for page in range(1, 9):
+        content[4096 * page + 7] ^= 0x3A  # the number of bytes that lie idle between its cells
+    file.write_bytes(content)
+    with Store.open(copy) as store, pytest.raises(StorageError, match="damaged") as caught:
+        store.verify()
+    assert "\n" not in str(caught.value)
+
+
+POINTS = {
+    "payload": ["UPDATE points SET c0 = 3 WHERE slot = 4"],
+    "id": ["UPDATE points SET id = 'x' WHERE slot = 4"],
+    "checksum": ["UPDATE points SET crc32 = NULL WHERE slot = 4"],
+    "slot": [
+        "UPDATE points SET slot = -1 WHERE slot = 4",
+        "UPDATE points SET slot = 4 WHERE slot = 5",
+        "UPDATE points SET slot = 5 WHERE slot = -1",
+    ],
+}
+
+
+@pytest.mark.parametrize("kind", POINTS)
+def test_altered_points_are_told_by_all_who_read_or_write_them(copy, kind):
     with Store.open(copy) as store:
         store.verify()
+        name = store.ids_of([4])
+    tamper(copy, *POINTS[kind])
+    told = pytest.raises(StorageError, match=r"slot [45] has another checksum")
+    with Store.open(copy, write=True) as store:
+        assert store.ids_of([3, 6])
+        for read in (store.ids_of, store.payload_of, store.points_of):
+            with told:
+                read([4])
+        if kind != "id":
+            with told:
+                store.slots_of(name)
+            with told:
+                store.holds(name)
+        with told:
+            store.verify()
+        version = store.version
+        with told:
+            store.change_payload([4], {"price": [8]})
+        with told:  # other checksums for all, since the column holds floats from then on
+            store.change_payload([3], {"price": [0.5]})
+        with told:
+            store.append({}, removed=[4])
+        store.append({}, removed=[3])
+        kept = [slot for slot in range(30) if slot in _slots(copy)]
+        with told:
+            store.merge({}, {}, kept)
+        assert store.version == version._replace(sequence=version.sequence + 1)
+
+
+def _slots(path):
+    connection = sqlite3.connect(path / "index.sqlite")
+    slots = [slot for (slot,) in connection.execute("SELECT slot FROM points")]
+    connection.close()
+    return slots
+
+
+SIGNED = {
+    "a name with a path": ["UPDATE segments SET name = '../../x', file = '../../x-2.npy' "
+                           "WHERE name = 'bulk'"],
+    "a file elsewhere": ["UPDATE segments SET file = '../../secret.npy' WHERE name = 'bulk'"],
+    "a generation with a path": [
+        "UPDATE manifest SET generation = '/../../x'",
+        "UPDATE segments SET file = name || '-/../../x.npy'",
+    ],
+    "no size": ["UPDATE segments SET n_bytes = NULL"],
+    "no sequence": ["UPDATE manifest SET sequence = NULL"],
+    "a negative generation": ["UPDATE manifest SET generation = -1"],
+    "columns that are none": ["UPDATE manifest SET columns = '7'"],
+    "columns of another kind": ["UPDATE manifest SET columns = '[[\"price\", \"blob\"]]'"],
+    "columns without a name": ["UPDATE manifest SET columns = '[[7, \"text\"]]'"],
+    "columns that are no JSON": ["UPDATE manifest SET columns = '['"],
+    "a blob for the settings": ["UPDATE manifest SET columns = x'00ff'"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", SIGNED)
+def test_what_somebody_else_wrote_and_signed_is_told(copy, case):
+    shutil.copy(copy / "segments" / "bulk-2.npy", copy.parent / "x-2.npy")
+    shutil.copy(copy / "segments" / "bulk-2.npy", copy.parent / "x.npy")
+    tamper(copy, *SIGNED[case])
+    sign(copy)
+    for write in (False, True):
+        with pytest.raises(StorageError, match=r"damaged|foreign") as caught:
+            Store.open(copy, write=write)
+        assert "\n" not in str(caught.value)
+
+
+def test_a_view_in_the_place_of_the_manifest_is_never_asked(copy):
+    endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n"
+    tamper(copy, "DROP TABLE manifest", f"CREATE VIEW manifest AS {endless}")
+    with pytest.raises(StorageError, match="its tables"):
+        Store.open(copy)
+
+
+@pytest.mark.parametrize(("dtype", "shape"), [("|O", "[1]"), ("<f8", "7"), ("nonsense", "[1]"),
+                                              ("<f8", "[2]"), ("i4,f4", "[1]")])  # fmt: skip
+def test_changes_that_somebody_else_wrote_and_signed_are_told(copy, dtype, shape):
+    data = bytes(8)
+    crc32 = zlib.crc32(data, zlib.crc32(f"bulk {dtype} {shape}".encode()))
     connection = sqlite3.connect(copy / "index.sqlite")
-    connection.execute(statement)
+    connection.execute(
+        "UPDATE change_arrays SET dtype = ?, shape = ?, data = ?, crc32 = ? WHERE name = 'bulk'",
+        (dtype, shape, data, crc32),
+    )
     connection.commit()
     connection.close()
-    with Store.open(copy) as store, pytest.raises(StorageError, match="slot 4 has another"):
-        store.verify()
+    with (
+        Store.open(copy) as store,
+        store.reading(),
+        pytest.raises(StorageError, match="no index holds"),
+    ):
+        list(store.changes())
 
 
 @pytest.mark.parametrize(
@@ -152,10 +281,7 @@ def test_altered_points_are_told_when_asked(copy, statement):
     ],
 )
 def test_tampered_changes_are_told(copy, statement):
-    connection = sqlite3.connect(copy / "index.sqlite")
-    connection.execute(statement)
-    connection.commit()
-    connection.close()
+    tamper(copy, statement)
     damage = pytest.raises(StorageError, match=r"is damaged: .*change")
     with Store.open(copy) as store, store.reading(), damage:
         list(store.changes())

@@ -1,5 +1,6 @@
 """Writers that are killed, and readers beside a writer: with real processes."""
 
+import os
 import random
 import shutil
 import subprocess
@@ -14,6 +15,8 @@ from rankfold.check import InputError, StorageError
 from rankfold.storage import Store
 
 SCRIPT = Path(growing.__file__)
+N_KILLS = int(os.environ.get("RANKFOLD_KILLS", "50")) // 2
+"""How often each of two kinds of writers is killed; more can be asked for, as the docs do."""
 
 
 def start(*arguments):
@@ -49,7 +52,7 @@ def test_every_acknowledged_change_survives_a_kill(tmp_path, every):
     moments = random.Random(every)
     last = 0
     waiting = start("grow", path, every)
-    for _ in range(25):
+    for _ in range(N_KILLS):
         process, waiting = waiting, start("grow", path, every)  # one starts while one writes
         first = let_grow(process)
         time.sleep(moments.uniform(0, 0.1))
@@ -59,6 +62,7 @@ def test_every_acknowledged_change_survives_a_kill(tmp_path, every):
             assert last < acknowledged <= found <= acknowledged + 1
         last = found
     kill(waiting)
+    print(f"{N_KILLS} writers of a store killed, all of {last} changes kept")  # noqa: T201
     with Store.open(path, write=True) as store:
         growing.merge(store)
         assert len(list((path / "segments").iterdir())) == len(store.arrays)

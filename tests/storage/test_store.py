@@ -355,7 +355,9 @@ try:
         growing.grow(store)
 except Exception as error:
     print(type(error).__name__, store.version.sequence)
-resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 1_500_000))
+store.close()  # the log of SQLite is empty again, so that it is the arrays that do not fit
+store = Store.open(sys.argv[1], write=True)
+growing.BULK = 300_000
 try:
     growing.merge(store)
 except Exception as error:

@@ -143,7 +143,7 @@ def build_index(
         with work.showing("writing"):
             state, some = (arrays, settings), batches(found, columns)
             if engine is None:
-                write_folder(path, folder, *state, columns, some, replace=replace)
+                write_folder(path, *state, columns, some, replace=replace)
             else:
                 write_table(path, engine, *state, some, replace=replace)
     return _described(points, chosen, columns, settings["layout"])

@@ -65,7 +65,7 @@ def build_cells(work: Work, scratch: Scratch, seed: int = 0) -> InvertedIndex:
     work.run("cells", fill, arguments)
     _join_lists(scratch, index, len(starts), n_points)
     scratch.join("cells", [f"cells-{i}" for i in range(len(starts))])
-    return InvertedIndex.restore(scratch.mapped_index(), scratch.load("cells"))
+    return InvertedIndex.over(scratch.mapped_index(), scratch.load("cells"))
 
 
 def _join_lists(scratch: Scratch, index: Any, n_parts: int, n_points: int) -> None:

@@ -6,11 +6,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from rankfold.cluster.scratch import INDEX, Scratch
 from rankfold.databases.addresses import database_of
 from rankfold.index.tables import checked_name, copy_table
+from rankfold.neighbors.inverted import InvertedIndex
 from rankfold.storage import Store
 from rankfold.storage.columns import Column
 from rankfold.storage.ids import distinct_ids
@@ -27,7 +25,6 @@ def check_place(path: str | Path, engine: Any, *, replace: bool) -> None:
 
 def write_folder(
     path: str | Path,
-    scratch: Scratch,
     arrays: dict[str, Any],
     settings: dict[str, Any],
     columns: tuple[Column, ...],
@@ -36,9 +33,10 @@ def write_folder(
     replace: bool,
 ) -> None:
     """Write the state of an index into a folder."""
-    if "faiss" in arrays:  # it is open, and its file holds what it would be written as
-        arrays["faiss"] = np.memmap(scratch.folder / INDEX, dtype=np.uint8, mode="r")
-    Store.create_in_batches(path, arrays, settings, columns, batches, replace=replace)
+    kept = dict(arrays)
+    if "faiss" in kept:  # it is open; an index keeps the points of its cells only once
+        kept |= InvertedIndex.over(kept.pop("faiss"), kept["cells"]).state()
+    Store.create_in_batches(path, kept, settings, columns, batches, replace=replace)
 
 
 def write_table(

@@ -9,14 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from rankfold.check import InputError
+from rankfold.check import InputError, check_count, check_flag
 from rankfold.index.building import mapped
 from rankfold.index.gate import Gate
 from rankfold.index.keeping import State
 from rankfold.index.learning import learned_graph, sweep
 from rankfold.layout import Layout, Map, check_layout, projected
-from rankfold.neighbors import Change, Learned, LivingEngine
+from rankfold.neighbors import Change, Learned, LivingEngine, check_state
 from rankfold.storage import Store, Version
+from rankfold.storage.database import understood
 from rankfold.types import FloatArray, IntArray
 
 FEW_PENDING, POINTS_PER_PENDING = 100, 1000
@@ -84,12 +85,24 @@ class Keeper:
         if version.generation != known.generation:
             known, self._changed, self._restored = NOWHERE, [], version.sequence
             self._drawn = self._not_learned = None
-            arrays, settings = self.store.arrays, self.store.settings
-            self._engine = LivingEngine.restore(arrays, settings["engine"])
-            self._map = Map.restore(arrays, settings.get("layout"))
-        for sequence, arrays in self.store.changes(known.sequence):
-            self._apply(sequence, Change.of(arrays), arrays.get("places"))
+            with understood(self.store.folder):
+                self._restore(self.store.arrays, self.store.settings)
+        with understood(self.store.folder):
+            for sequence, arrays in self.store.changes(known.sequence):
+                self._apply(sequence, Change.of(arrays), arrays.get("places"))
+            if known == NOWHERE and self._engine.n_alive != self.store.n_points:
+                raise InputError(
+                    f"there are {self._engine.n_alive} vectors of {self.store.n_points} points"
+                )
         self.version = version
+
+    def _restore(self, arrays: dict[str, Any], settings: dict[str, Any]) -> None:
+        """Make engine and map from their state, after checking all of it."""
+        check_count(settings["n_neighbors"], "n_neighbors")
+        check_flag(settings["numbered"], "numbered")
+        check_state(arrays, settings["engine"])
+        self._engine = LivingEngine.restore(arrays, settings["engine"])
+        self._map = Map.restore(arrays, settings.get("layout"))
 
     def _apply(self, sequence: int, change: Change, places: FloatArray | None) -> None:
         if self._map is not None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 import zlib
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from stat import S_ISREG
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 
@@ -20,21 +21,11 @@ from rankfold.types import Neighbors
 STAGE = "learning.npz"
 """The file beside the store that a stopped learning goes on from."""
 
+PARTIAL = re.compile(rf"\.{re.escape(STAGE)}\.\d+-[0-9a-f]{{8}}\.partial")
+"""What `replacing` calls it while it is written."""
+
 ROOM = 2**16
 """Bytes that its description and the frame of the file may take."""
-
-UNREADABLE = (
-    OSError,
-    EOFError,
-    ValueError,
-    TypeError,
-    KeyError,
-    NotImplementedError,
-    MemoryError,
-    BadZipFile,
-    zlib.error,
-)
-"""What reading a file raises that is damaged, or not ours."""
 
 
 def learned_graph(
@@ -113,14 +104,15 @@ class Stages:
         """Return the stage to go on from; sweep what is left of any other."""
         try:
             stage = self._read()
-        except UNREADABLE:
+        except Exception:  # a file that is damaged or not ours raises almost anything
             stage = None
         if stage is None:
             sweep(self.path.parent)
         return stage
 
     def _read(self) -> Stage | None:
-        if self.path.stat().st_size > 8 * int(np.prod(self.shape)) + ROOM:
+        found = self.path.lstat()  # a link is none of ours, and what is no file may never end
+        if not S_ISREG(found.st_mode) or found.st_size > 8 * int(np.prod(self.shape)) + ROOM:
             return None
         with self.path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             described = json.loads(archive["described"].tobytes())
@@ -143,6 +135,11 @@ def _checksum(lists: Neighbors) -> int:
 
 
 def sweep(folder: Path) -> None:
-    """Delete a stage, and what a process that was killed left behind while it wrote one."""
+    """Delete a stage, and what a process that was killed left behind while it wrote one.
+
+    Folders, links and files of other names are left alone.
+    """
     for left in (folder / STAGE, *folder.glob(f".{STAGE}.*.partial")):
-        left.unlink(missing_ok=True)
+        named = left.name == STAGE or PARTIAL.fullmatch(left.name)
+        if named and left.is_file() and not left.is_symlink():
+            left.unlink(missing_ok=True)

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from rankfold.check import InputError, check_choice
 from rankfold.layout.arriving import among_neighbors
 from rankfold.layout.projection import Projection
 from rankfold.neighbors import Change, LivingEngine
 from rankfold.neighbors.growing import Growing
 from rankfold.types import FloatArray, IntArray
+
+KINDS = ("graph", "pca", "plane")
 
 
 class Map:
@@ -41,6 +46,7 @@ class Map:
 
     def append(self, places: FloatArray) -> None:
         """Add the places of new points."""
+        _check_plane("places", places, len(places))
         self._places.append(places)
 
     def arrays(self, kept: IntArray) -> dict[str, Any]:
@@ -53,10 +59,21 @@ class Map:
 
     @classmethod
     def restore(cls, arrays: dict[str, Any], kind: str | None) -> Map | None:
-        """Make it from its arrays; None where there are no places, as in older indexes."""
-        if kind is None or "places" not in arrays:
+        """Make it from its arrays, which are checked; None where there is no map."""
+        if kind is None:
             return None
+        check_choice(kind, "layout", KINDS)
+        points, places = arrays["points"], arrays["places"]
+        _check_plane("places", places, len(points))
         if "places_axes" not in arrays:
-            return cls(kind, arrays["places"])
-        projection = Projection(arrays["places_origin"], arrays["places_axes"])
-        return cls(kind, arrays["places"], projection)
+            return cls(kind, places)
+        origin, axes = arrays["places_origin"], arrays["places_axes"]
+        _check_plane("places_axes", axes, points.shape[1])
+        if origin.shape != points.shape[1:] or not np.isfinite(origin).all():
+            raise InputError("array 'places_origin' is no point")
+        return cls(kind, places, Projection(origin, axes))
+
+
+def _check_plane(name: str, array: FloatArray, length: int) -> None:
+    if array.dtype.kind != "f" or array.shape != (length, 2) or not np.isfinite(array).all():
+        raise InputError(f"array {name!r} does not hold {length} pairs of finite numbers")

@@ -16,7 +16,7 @@ from rankfold.neighbors.dimension import choose_n_neighbors, intrinsic_dimension
 from rankfold.neighbors.exact import METRICS, ExactEngine
 from rankfold.neighbors.given import GivenEngine
 from rankfold.neighbors.learned import Learned, Round, changed_rows
-from rankfold.neighbors.living import LivingEngine
+from rankfold.neighbors.living import LivingEngine, check_state
 from rankfold.neighbors.measure import (
     GIVEN_METRICS,
     mean_sq_distances,
@@ -45,6 +45,7 @@ __all__ = [
     "Rows",
     "VectorEngine",
     "changed_rows",
+    "check_state",
     "choose_engine",
     "choose_n_neighbors",
     "intrinsic_dimension",

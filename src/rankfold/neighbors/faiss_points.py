@@ -113,8 +113,8 @@ class FaissPoints(FaissEngine):
     def restore(cls, arrays: dict[str, Any], settings: dict[str, Any]) -> Self:
         """Make it from its state: nothing is trained or searched.
 
-        In the place of bytes, ``faiss`` may be an index that is open, such as one that FAISS maps
-        from a file.
+        ``faiss`` may be an inverted file of FAISS that is open, such as one that it maps from a
+        file; it is then taken as it is.
         """
         engine = FaissEngine.__new__(FaissEngine)
         for name in SETTINGS:
@@ -157,15 +157,11 @@ def _with_flat(index: Index, engine: FaissEngine) -> dict[str, Index]:
 
 
 def _restored(kind: str, arrays: dict[str, Any]) -> Index:
+    points = arrays["points"]
     if kind == "flat":
-        return FlatIndex(arrays["points"], 0)
-    import faiss
-
-    index = arrays["faiss"]
-    if isinstance(index, np.ndarray):
-        index = faiss.deserialize_index(np.asarray(index))
-    return (
-        InvertedIndex.restore(index, arrays["cells"])
-        if kind == "ivf"
-        else GraphIndex.restore(index)
-    )
+        return FlatIndex(points, 0)
+    if kind == "hnsw":
+        return GraphIndex.restore(points, arrays["levels"], arrays["links"], arrays["entry"])
+    if "faiss" in arrays:
+        return InvertedIndex.over(arrays["faiss"], arrays["cells"])
+    return InvertedIndex.restore(points, arrays["centres"], arrays["cells"])

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from rankfold.check import InputError
 from rankfold.neighbors.index import FEW_QUERIES, Index, selected
 from rankfold.neighbors.inverted import InvertedIndex
 from rankfold.neighbors.projected import Shortcut
@@ -110,8 +111,30 @@ class GraphIndex:
             self._index.add(points[start : start + 2**12])
 
     @classmethod
-    def restore(cls, index: Any) -> GraphIndex:
-        """Return an index that was built before."""
+    def restore(
+        cls, points: FloatArray, levels: IntArray, links: IntArray, entry: IntArray
+    ) -> GraphIndex:
+        """Link points again as they were; see `state`.
+
+        FAISS follows links without looking, so that each is checked here.
+        """
+        import faiss
+
+        index = faiss.IndexHNSWFlat(points.shape[1], LINKS)
+        hnsw, n_points = index.hnsw, len(points)
+        _check_links(levels, links, entry, faiss.vector_to_array(hnsw.cum_nneighbor_per_level))
+        index.storage.add(np.ascontiguousarray(points))
+        counts = faiss.vector_to_array(hnsw.cum_nneighbor_per_level)[levels]
+        offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.uint64)
+        for vector, values in (
+            (hnsw.levels, levels.astype(np.int32)),
+            (hnsw.offsets, offsets),
+            (hnsw.neighbors, links.astype(np.int32)),
+        ):
+            faiss.copy_array_to_vector(values, vector)
+        if n_points:
+            hnsw.entry_point, hnsw.max_level = int(entry[0]), int(levels.max()) - 1
+        index.ntotal = n_points
         self = cls.__new__(cls)
         self._index = index
         return self
@@ -143,15 +166,46 @@ class GraphIndex:
         self._index.add(points[len(points) - n_added :])
 
     def state(self) -> dict[str, Any]:
-        """Return the arrays that make this index."""
+        """Return the arrays that make this index of its points.
+
+        ``levels`` has the number of levels of each point, ``links`` the points that it is linked
+        to, level by level, and ``entry`` the point where searches begin.
+        """
         import faiss
 
-        return {"faiss": faiss.serialize_index(self._index)}
+        hnsw = self._index.hnsw
+        return {
+            "levels": faiss.vector_to_array(hnsw.levels),
+            "links": faiss.vector_to_array(hnsw.neighbors),
+            "entry": np.array([hnsw.entry_point], dtype=np.int32),
+        }
 
 
 def _largest_norm(points: FloatArray) -> float:
     norms = np.einsum("ij,ij->i", points, points, dtype=np.float64)
     return float(np.sqrt(norms.max(initial=0.0)))
+
+
+def _check_links(levels: IntArray, links: IntArray, entry: IntArray, ends: IntArray) -> None:
+    """Require links to points that are there, and as high as the link.
+
+    ``ends`` has the number of links below each level.
+    """
+    n_points = len(levels)
+    wrong = InputError("the links of the points lead elsewhere")
+    if n_points and not (levels.min() >= 1 and levels.max() < len(ends)):
+        raise wrong
+    counts = ends[levels]
+    if len(links) != counts.sum() or (n_points and not 0 <= entry[0] < n_points):
+        raise wrong
+    if not n_points:
+        return
+    if links.min() < NOBODY or links.max() >= n_points or levels[entry[0]] != levels.max():
+        raise wrong
+    starts = np.repeat(np.cumsum(counts) - counts, counts)
+    heights = np.searchsorted(ends, np.arange(len(links)) - starts, side="right") - 1
+    if (levels[links] <= heights)[links != NOBODY].any():
+        raise wrong
 
 
 def _only_live(candidates: IntArray, k: int, alive: BoolArray) -> IntArray:

@@ -36,8 +36,24 @@ class InvertedIndex:
         self._fill(points, nearest_cells(self._index, points))
 
     @classmethod
-    def restore(cls, index: Any, cells: IntArray) -> InvertedIndex:
-        """Return an index that was filled before; ``cells`` has that of every point."""
+    def restore(cls, points: FloatArray, centres: FloatArray, cells: IntArray) -> InvertedIndex:
+        """Fill an index again; ``cells`` says which of the ``centres`` is nearest to each point.
+
+        FAISS reads no bytes that somebody may have written: in its own form these can name other
+        files, which it would open and write to.
+        """
+        import faiss
+
+        n_cells, n_features = centres.shape
+        quantizer = faiss.IndexFlatL2(n_features)
+        quantizer.add(np.ascontiguousarray(centres))
+        fresh = cls.over(_empty(quantizer, n_features, n_cells), np.asarray(cells)[:0])
+        fresh._fill(points, np.asarray(cells))
+        return fresh
+
+    @classmethod
+    def over(cls, index: Any, cells: IntArray) -> InvertedIndex:
+        """Take an index of FAISS that is filled already, such as one that it maps from a file."""
         self = cls.__new__(cls)
         self._index, self._members = index, Growing(cells)
         self.n_cells = int(index.nlist)
@@ -47,11 +63,10 @@ class InvertedIndex:
         """Return an index of some points only, with the same cells."""
         import faiss
 
-        index = faiss.IndexIVFFlat(
-            faiss.clone_index(self._index.quantizer), points.shape[1], self.n_cells
+        quantizer = faiss.clone_index(self._index.quantizer)
+        fresh = InvertedIndex.over(
+            _empty(quantizer, points.shape[1], self.n_cells), self._cells[:0]
         )
-        index.is_trained = True
-        fresh = InvertedIndex.restore(index, self._cells[:0])
         fresh._fill(points[chosen], self._cells[chosen])
         return fresh
 
@@ -108,10 +123,18 @@ class InvertedIndex:
         self._index.add(added)
 
     def state(self) -> dict[str, Any]:
-        """Return the arrays that make this index, without another search."""
-        import faiss
+        """Return the arrays that make this index of its points, without another search."""
+        centres = self._index.quantizer.reconstruct_n(0, self.n_cells)
+        return {"centres": centres, "cells": self._cells.copy()}
 
-        return {"faiss": faiss.serialize_index(self._index), "cells": self._cells.copy()}
+
+def _empty(quantizer: Any, n_features: int, n_cells: int) -> Any:
+    """Return an index of FAISS without points, whose cells are known."""
+    import faiss
+
+    index = faiss.IndexIVFFlat(quantizer, n_features, n_cells)
+    index.is_trained = True
+    return index
 
 
 def trained(points: FloatArray, seed: int) -> Any:

@@ -7,19 +7,27 @@ from typing import Any
 
 import numpy as np
 
-from rankfold.check import InputError, check_choice, check_count, check_ids
+from rankfold.check import (
+    InputError,
+    check_choice,
+    check_count,
+    check_ids,
+    check_positive,
+    check_share,
+)
 from rankfold.neighbors.approximate import FaissEngine
 from rankfold.neighbors.change import Change
 from rankfold.neighbors.choice import EXACT_LIMIT, choose_engine
 from rankfold.neighbors.exact import ExactEngine
 from rankfold.neighbors.exact_points import ExactPoints
 from rankfold.neighbors.faiss_points import FaissPoints
+from rankfold.neighbors.indexes import INDEXES
 from rankfold.neighbors.learned import Learned
 from rankfold.neighbors.measure import GIVEN_METRICS, sq_distances_between
 from rankfold.neighbors.planning import Planning, Points
 from rankfold.neighbors.repair import Patch
 from rankfold.neighbors.stored import StoredLists
-from rankfold.types import BoolArray, FloatArray, IntArray, Neighbors, Query
+from rankfold.types import NOBODY, BoolArray, FloatArray, IntArray, Neighbors, Query
 
 SLACK = 0.5
 """Lists are stored this much longer than they are served, so that they can lose entries."""
@@ -253,11 +261,20 @@ class LivingEngine:
         n_points = self.n_points + len(change.added)
         shapes = (change.added.shape[1:], change.indices.shape, change.sq_distances.shape)
         width = (len(change.rows), self._stored.width)
-        removed_fit = (change.removed < self.n_points).all() and self.alive[change.removed].all()
-        rows_fit = (
-            change.rows.max(initial=-1) < n_points and change.indices.max(initial=-1) < n_points
-        )
-        if shapes != ((self.n_features,), width, width) or not (removed_fit and rows_fit):
+        numbered = all(a.dtype.kind == "i" for a in (change.removed, change.rows, change.indices))
+        measured = all(a.dtype.kind == "f" for a in (change.added, change.sq_distances))
+        fits = numbered and measured and shapes == ((self.n_features,), width, width)
+        if fits:
+            removed, rows = change.removed, change.rows
+            fits = (
+                _ascends(removed, self.n_points)
+                and bool(self.alive[removed].all())
+                and _ascends(rows, n_points)
+                and change.indices.min(initial=0) >= NOBODY
+                and change.indices.max(initial=-1) < n_points
+                and bool(np.isfinite(change.added).all())
+            )
+        if not fits:
             raise InputError(
                 f"the change does not follow from this engine of {self.n_points} slots; apply "
                 "changes to the state they were made in, each once and in order."
@@ -268,9 +285,109 @@ class LivingEngine:
         return change
 
 
+def check_state(arrays: dict[str, Any], settings: dict[str, Any]) -> None:
+    """Require arrays and settings as `LivingEngine.state` returns them; anybody may write others.
+
+    Compiled code reads and writes by the numbers in them without looking. So every slot must be one
+    of the points, and every array as long as the others say.
+    """
+    points, indices = arrays["points"], arrays["list_indices"]
+    n_points, width = len(points), indices.shape[-1]
+    n_links = int(np.count_nonzero(indices >= 0))
+    forms: dict[str, tuple[str, tuple[int, ...]]] = {
+        "points": ("f", (n_points, points.shape[-1])),
+        "alive": ("b", (n_points,)),
+        "origin": ("f", points.shape[1:]),
+        "list_indices": ("i", (n_points, width)),
+        "list_sq_distances": ("f", (n_points, width)),
+        "list_counts": ("i", (n_points,)),
+        "reverse_starts": ("i", (n_points + 1,)),
+        "reverse_sources": ("i", (n_links,)),
+        "cells": ("i", (n_points,)),
+        "centres": ("f", (len(arrays.get("centres", ())), points.shape[-1])),
+        "levels": ("i", (n_points,)),
+        "links": ("i", (len(arrays.get("links", ())),)),
+        "entry": ("i", (1,)),
+    }
+    for name, (kind, shape) in forms.items():
+        array = arrays.get(name)
+        if array is not None and (array.dtype.kind, array.shape) != (kind, shape):
+            raise InputError(f"array {name!r} holds {array.dtype} values of shape {array.shape}")
+    for name, least, end in (
+        ("list_indices", NOBODY, n_points),
+        ("list_counts", 0, width + 1),
+        ("reverse_sources", 0, n_points),
+        ("cells", 0, len(arrays.get("centres", ()))),
+    ):
+        _check_range(name, arrays.get(name), least, end)
+    for name in ("points", "origin", "centres"):
+        _check_finite(name, arrays.get(name))
+    _check_distances("list_sq_distances", arrays["list_sq_distances"])
+    starts = arrays["reverse_starts"]
+    if starts[0] != 0 or starts[-1] != n_links or (np.diff(starts) < 0).any():
+        raise InputError("array 'reverse_starts' does not part 'reverse_sources'")
+    if not np.array_equal(arrays["list_counts"], np.count_nonzero(indices >= 0, axis=1)):
+        raise InputError("array 'list_counts' does not count 'list_indices'")
+    _check_settings(settings, width)
+    _check_learned(arrays, settings, n_points)
+
+
+def _check_settings(settings: dict[str, Any], width: int) -> None:
+    check_choice(settings["metric"], "metric", ("euclidean", "cosine"))
+    check_count(settings["width"], "width")
+    check_share(settings["recall"], "recall", one=True)
+    if settings["width"] > width:
+        raise InputError(f"lists of {settings['width']} are stored with {width} entries")
+    if settings["engine"] == "faiss":
+        check_choice(settings["index"], "index", tuple(INDEXES))
+        check_count(settings["seed"], "seed", least=0)
+        for plan in settings["plans"]:
+            check_choice(plan["kind"], "kind", ("flat", settings["index"]))
+            for name in ("width", "effort", "n_points", "n_alive"):
+                check_count(plan[name], name, least=0)
+
+
+def _check_learned(arrays: dict[str, Any], settings: dict[str, Any], n_points: int) -> None:
+    if settings.get("learned") is None:
+        return
+    indices, distances = arrays["learned_indices"], arrays["learned_distances"]
+    kinds = indices.dtype.kind, distances.dtype.kind
+    if kinds != ("i", "f") or indices.ndim != 2 or indices.shape != distances.shape:
+        raise InputError("the learned lists are of another form")
+    if len(indices) > n_points:
+        raise InputError(f"there are {len(indices)} learned lists of {n_points} points")
+    _check_range("learned_indices", indices, NOBODY, n_points)
+    _check_distances("learned_distances", distances)
+    for name in ("n_neighbors", "n_plain"):
+        check_count(settings["learned"][name], name)
+    check_positive(settings["learned"]["unit"], "unit")
+
+
+def _check_range(name: str, array: IntArray | None, least: int, end: int) -> None:
+    if array is not None and array.size and not (least <= array.min() and array.max() < end):
+        raise InputError(f"array {name!r} holds numbers beyond {least} to {end - 1}")
+
+
+def _check_distances(name: str, array: FloatArray) -> None:
+    if array.size and not array.min() >= 0:
+        raise InputError(f"array {name!r} holds NaN or negative numbers")
+
+
+def _check_finite(name: str, array: FloatArray | None) -> None:
+    """Require finite numbers, without an array of the size of all points."""
+    if array is not None and array.size and not np.isfinite([array.min(), array.max()]).all():
+        raise InputError(f"array {name!r} holds NaN or infinity")
+
+
 def engine_settings(points: Points, width: int, recall: float) -> dict[str, Any]:
     """Return settings that JSON can hold, of an engine of these points."""
     return {**points.settings(), "engine": points.kind, "width": width, "recall": recall}
+
+
+def _ascends(slots: IntArray, n_points: int) -> bool:
+    """Tell whether slots are in order, each once, and those of so many points."""
+    inside = slots.min(initial=0) >= 0 and slots.max(initial=-1) < n_points
+    return slots.ndim == 1 and bool(inside) and bool((np.diff(slots) > 0).all())
 
 
 def stored_length(width: int) -> int:

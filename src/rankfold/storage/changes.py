@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from rankfold.check import InputError
-from rankfold.storage.database import Database, damaged
+from rankfold.storage.database import Database, damaged, understood
 from rankfold.storage.manifest import Manifest, Version
-from rankfold.storage.segments import Array
+from rankfold.storage.segments import NUMBERS, Array
 
 LARGEST = 900_000_000
 """Bytes of one array in a change; SQLite holds no more than 1,000,000,000 in one place."""
@@ -81,7 +81,11 @@ def _array(
 ) -> tuple[str, Array]:
     if not isinstance(data, bytes) or crc32 != _checksum(name, dtype, shape, data):
         raise damaged(database, f"array {name!r} of change {number} has another checksum")
-    return name, np.frombuffer(data, dtype).reshape(json.loads(shape))
+    with understood(database.path):
+        form = np.dtype(dtype)
+        if form.kind not in NUMBERS:
+            raise InputError(f"array {name!r} of change {number} holds {form} values")
+        return name, np.frombuffer(data, form).reshape(json.loads(shape))
 
 
 def _checksum(name: Any, dtype: Any, shape: Any, data: bytes) -> int:

@@ -85,6 +85,14 @@ def new_columns(payload: Mapping[str, Values]) -> tuple[Column, ...]:
     )
 
 
+def check_columns(columns: Sequence[Column]) -> None:
+    """Require columns as `new_columns` makes them; these were read."""
+    for column in columns:
+        _check_name(column.name)
+        if column.kind not in (*KINDS.values(), UNKNOWN):
+            raise InputError(f"column {column.name!r} is of the kind {column.kind!r}")
+
+
 def widened(columns: Sequence[Column], payload: Mapping[str, Values]) -> tuple[Column, ...]:
     """Return the columns as they must be to hold more values: whole numbers may become others.
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from rankfold.check import StorageError
+from rankfold.check import InputError, StorageError
 
 PATIENCE = 30.0
 """Seconds to wait for another process that is just writing."""
@@ -160,3 +160,22 @@ def checksum(values: Sequence[object]) -> int:
 def damaged(database: Database, reason: str) -> StorageError:
     """Return the error for a file whose contents contradict themselves."""
     return StorageError(f"{str(database.path)!r} is damaged: {reason}; {MEND}.")
+
+
+@contextmanager
+def understood(path: Path) -> Iterator[None]:
+    """Turn whatever is raised by contents that nobody should have written into one line.
+
+    What is read may have been written by anybody, so that almost any exception can come of it.
+    """
+    try:
+        yield
+    except (StorageError, OSError, MemoryError):
+        raise
+    except Exception as error:
+        reason = " ".join(str(error).split())[:200].rstrip(".")
+        kind = "" if isinstance(error, InputError) else f"{type(error).__name__}: "
+        raise StorageError(
+            f"{str(path)!r} holds what no index holds ({kind}{reason}), so it is damaged or "
+            f"foreign; {MEND}."
+        ) from error

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from rankfold.check import InputError, StorageError
-from rankfold.storage.columns import Column
-from rankfold.storage.database import Database, Row, checksum, damaged
+from rankfold.storage.columns import Column, check_columns
+from rankfold.storage.database import Database, Row, checksum, damaged, understood
 
 DATABASE = "index.sqlite"
 FORMAT = "rankfold"
@@ -18,9 +18,10 @@ APPLICATION = int.from_bytes(b"rnkf", "big")
 """Marks the SQLite file as ours."""
 
 TABLES = (
-    "CREATE TABLE manifest (format, version, generation, sequence, merged, settings, columns, "
-    "crc32)",
+    "CREATE TABLE manifest (format, version, generation, sequence, merged, segments, settings, "
+    "columns, crc32)",
     "CREATE TABLE segments (name PRIMARY KEY, file, dtype, shape, n_bytes, crc32) WITHOUT ROWID",
+    "CREATE TABLE files (file PRIMARY KEY) WITHOUT ROWID",
     "CREATE TABLE changes (sequence INTEGER PRIMARY KEY, generation, n_arrays)",
     "CREATE TABLE change_arrays (sequence, name, dtype, shape, crc32, data)",
     "CREATE INDEX change_arrays_by_sequence ON change_arrays (sequence)",
@@ -47,6 +48,8 @@ class Manifest:
         Number of the last change.
     merged : int
         Number of the last change that the arrays contain.
+    segments : int
+        Checksum of what the database knows of their files.
     settings : str
         JSON of the user of the store.
     columns : tuple of Column
@@ -55,6 +58,7 @@ class Manifest:
     generation: int
     sequence: int
     merged: int
+    segments: int
     settings: str
     columns: tuple[Column, ...]
 
@@ -66,13 +70,14 @@ class Manifest:
     def row(self) -> Row:
         """Return the manifest as it is stored, its checksum last."""
         columns = json.dumps([[column.name, column.kind] for column in self.columns])
-        row = (FORMAT, FORMAT_VERSION, self.generation, self.sequence, self.merged)
-        return (*row, self.settings, columns, checksum((*row, self.settings, columns)))
+        numbers = (self.generation, self.sequence, self.merged, self.segments)
+        row = (FORMAT, FORMAT_VERSION, *numbers, self.settings, columns)
+        return (*row, checksum(row))
 
     def write(self, database: Database) -> None:
         """Put the manifest in the place of the one before."""
         database.rows("DELETE FROM manifest")
-        database.rows("INSERT INTO manifest VALUES (?, ?, ?, ?, ?, ?, ?, ?)", self.row())
+        database.rows("INSERT INTO manifest VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", self.row())
 
 
 def read_manifest(database: Database) -> Manifest:
@@ -80,9 +85,14 @@ def read_manifest(database: Database) -> Manifest:
     rows = database.rows("SELECT * FROM manifest")
     if len(rows) != 1 or rows[0][-1] != checksum(rows[0][:-1]):
         raise damaged(database, "its manifest does not have the checksum that was written")
-    _, _, generation, sequence, merged, settings, columns, _ = rows[0]
-    named = tuple(Column(name, kind, i) for i, (name, kind) in enumerate(json.loads(columns)))
-    return Manifest(generation, sequence, merged, settings, named)
+    _, _, *numbers, settings, columns, _ = rows[0]
+    with understood(database.path):
+        if not all(type(number) is int and number >= 0 for number in numbers):
+            raise InputError(f"the numbers of its manifest are {numbers}")
+        named = tuple(Column(name, kind, i) for i, (name, kind) in enumerate(json.loads(columns)))
+        check_columns(named)
+        generation, sequence, merged, segments = numbers
+        return Manifest(generation, sequence, merged, segments, settings, named)
 
 
 def settings_text(settings: Mapping[str, Any]) -> str:
@@ -126,6 +136,9 @@ def check_format(database: Database) -> None:
         )
     if version != FORMAT_VERSION:
         raise damaged(database, f"its format version is {version}")
+    # Before anything is selected from it: what has this name may be a view.
+    if (TABLES[0],) not in database.rows("SELECT sql FROM sqlite_master WHERE name = 'manifest'"):
+        raise damaged(database, "its tables are not those of the format")
     ((page,),) = database.rows("PRAGMA page_size")
     size = database.path.stat().st_size
     if size % page and not database.has_log():

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import inf
 
 import numpy as np
 
@@ -14,6 +15,9 @@ from rankfold.storage.manifest import POINTS_BY_ID, points_table
 
 FEW = 1000
 """Up to so many points are looked up one by one, without counting all."""
+
+PART = 10_000
+"""So many rows are read at a time where all are."""
 
 
 Batch = tuple[Sequence[Id], Mapping[str, Values]]
@@ -50,7 +54,10 @@ def insert_points(
     marks = ", ?" * len(columns)
     database.run_many(
         f"INSERT INTO points VALUES (?, ?, ?{marks})",  # noqa: S608
-        ((slot, row[0], checksum(row), *row[1:]) for slot, row in zip(slots, rows, strict=True)),
+        (
+            (slot, row[0], checksum((slot, *row)), *row[1:])
+            for slot, row in zip(slots, rows, strict=True)
+        ),
     )
 
 
@@ -60,18 +67,25 @@ def last_slot(database: Database) -> int:
     return int(last)
 
 
-def check_new(database: Database, last: int, slots: Sequence[int], ids: Sequence[Id]) -> None:
+def check_new(
+    database: Database,
+    columns: Sequence[Column],
+    last: int,
+    slots: Sequence[int],
+    ids: Sequence[Id],
+) -> None:
     """Require slots after the last one, in ascending order, and ids that are not taken."""
     if any(np.diff([last, *slots]) < 1):
         raise InputError(f"added_slots must ascend from above {last}, the last slot in use.")
-    taken = [i for i, slot in zip(ids, _slots(database, ids), strict=True) if slot is not None]
+    found = _slots(database, columns, ids)
+    taken = [i for i, slot in zip(ids, found, strict=True) if slot is not None]
     if taken:
         raise InputError(f"ids are in use already: {few(taken)}; remove or update these points.")
 
 
-def delete_points(database: Database, slots: Sequence[int]) -> None:
+def delete_points(database: Database, columns: Sequence[Column], slots: Sequence[int]) -> None:
     """Remove points."""
-    rows_of(database, "id", slots)  # refuses slots that are not there
+    rows_of(database, columns, slots)  # refuses slots that are not there
     database.run_many("DELETE FROM points WHERE slot = ?", ((slot,) for slot in slots))
 
 
@@ -84,18 +98,18 @@ def change_points(
     """Give points other values in the columns of a payload."""
     changed = {c.key: _as_kept(c, payload, len(slots)) for c in columns if c.name in payload}
     keys = ["id", *(column.key for column in columns)]
-    before = rows_of(database, ", ".join(keys), slots)
+    before = rows_of(database, columns, slots)
     after = zip(
         *(changed.get(k, [row[i] for row in before]) for i, k in enumerate(keys)), strict=True
     )
     places = "".join(f", {key} = ?" for key in keys[1:])
     database.run_many(
         f"UPDATE points SET crc32 = ?{places} WHERE slot = ?",  # noqa: S608
-        ((checksum(row), *row[1:], slot) for slot, row in zip(slots, after, strict=True)),
+        ((checksum((slot, *row)), *row[1:], slot) for slot, row in zip(slots, after, strict=True)),
     )
 
 
-def renumber_points(database: Database, kept: Slots) -> None:
+def renumber_points(database: Database, columns: Sequence[Column], kept: Slots) -> None:
     """Give all points the slots 0, 1, 2, ... in their order."""
     slots = [slot for (slot,) in database.rows("SELECT slot FROM points ORDER BY slot")]
     if not np.array_equal(slots, kept):
@@ -103,11 +117,17 @@ def renumber_points(database: Database, kept: Slots) -> None:
             f"kept names {len(kept)} slots, but must name the {len(slots)} of all points that were "
             "not removed, in ascending order."
         )
-    moved = [(new, old) for new, old in enumerate(slots) if new != old]
-    if not moved:
+    first = next((new for new, old in enumerate(slots) if new != old), None)
+    if first is None:
         return
     database.rows("DROP INDEX points_by_id")  # one sort is faster than many insertions
-    database.run_many("UPDATE points SET slot = ? WHERE slot = ?", moved)
+    for rows in _all_rows(database, columns, slots[first]):  # no slot is taken: they only sink
+        moved = enumerate(rows, first)
+        database.run_many(
+            "UPDATE points SET slot = ?, crc32 = ? WHERE slot = ?",
+            [(new, checksum((new, *row)), old) for new, (old, *row) in moved],
+        )
+        first += len(rows)
     database.rows(POINTS_BY_ID)
 
 
@@ -118,6 +138,8 @@ def widen(database: Database, before: Sequence[Column], after: Sequence[Column])
         for old, new in zip(before, after, strict=True)
         if (old.kind, new.kind) == ("integer", "number")
     ]
+    if widening:
+        check_points(database, before)  # the new checksums must not vouch for damage
     for column in widening:
         key = column.key
         inexact = f"SELECT {key} FROM points WHERE {key} NOT BETWEEN ? AND ? LIMIT 1"  # noqa: S608
@@ -125,16 +147,15 @@ def widen(database: Database, before: Sequence[Column], after: Sequence[Column])
             raise too_large(column.name, value)
         database.rows(f"UPDATE points SET {key} = CAST({key} AS REAL) WHERE {key} NOT NULL")  # noqa: S608
     if widening:
-        rows = _all_rows(database, after)
-        sums = ((checksum(row), slot) for slot, _, *row in rows)
-        database.run_many("UPDATE points SET crc32 = ? WHERE slot = ?", sums)
+        for rows in _all_rows(database, after, checked=False):
+            sums = [(checksum(row), row[0]) for row in rows]
+            database.run_many("UPDATE points SET crc32 = ? WHERE slot = ?", sums)
 
 
 def check_points(database: Database, columns: Sequence[Column]) -> None:
     """Require that every point has the checksum that was written."""
-    for slot, written, *row in _all_rows(database, columns):
-        if checksum(row) != written:
-            raise damaged(database, f"the point at slot {slot} has another checksum")
+    for _ in _all_rows(database, columns):
+        pass
 
 
 def largest_number(database: Database) -> int | None:
@@ -143,9 +164,9 @@ def largest_number(database: Database) -> int | None:
     return None if largest is None else int(largest)
 
 
-def find_slots(database: Database, ids: Sequence[Id]) -> Slots:
+def find_slots(database: Database, columns: Sequence[Column], ids: Sequence[Id]) -> Slots:
     """Return the slot of each id."""
-    slots = _slots(database, ids)
+    slots = _slots(database, columns, ids)
     if None in slots:
         unknown = [i for i, slot in zip(ids, slots, strict=True) if slot is None]
         raise InputError(
@@ -154,20 +175,15 @@ def find_slots(database: Database, ids: Sequence[Id]) -> Slots:
     return np.array(slots, dtype=np.int64)
 
 
-def are_held(database: Database, ids: Sequence[Id]) -> list[bool]:
+def are_held(database: Database, columns: Sequence[Column], ids: Sequence[Id]) -> list[bool]:
     """Tell of each id whether a point has it."""
-    return [slot is not None for slot in _slots(database, ids)]
+    return [slot is not None for slot in _slots(database, columns, ids)]
 
 
-def rows_of(database: Database, what: str, slots: Sequence[int]) -> list[Row]:
-    """Return columns of the points at some slots; ``what`` names them as the database does."""
-    found: Iterable[Row | None]
-    if _are_many(database, len(slots)):
-        rows = database.rows(f"SELECT slot, {what} FROM points")  # noqa: S608
-        found = map({row[0]: row[1:] for row in rows}.get, slots)
-    else:
-        found = database.first_rows(f"SELECT {what} FROM points WHERE slot = ?", slots)  # noqa: S608
-    present = [row for row in found if row is not None]
+def rows_of(database: Database, columns: Sequence[Column], slots: Sequence[int]) -> list[Row]:
+    """Return id and payload of the points at some slots; each has the checksum that was written."""
+    found = _looked_up(database, columns, "slot", slots)
+    present = [_checked(database, row)[1:] for row in found if row is not None]
     if len(present) < len(slots):
         there = {slot for (slot,) in database.rows("SELECT slot FROM points")}
         raise InputError(
@@ -177,22 +193,35 @@ def rows_of(database: Database, what: str, slots: Sequence[int]) -> list[Row]:
 
 
 def payload_columns(
-    database: Database, columns: Sequence[Column], slots: Sequence[int]
+    database: Database, every: Sequence[Column], chosen: Sequence[Column], slots: Sequence[int]
 ) -> dict[str, list[Value]]:
-    """Return columns of the payload of the points at some slots."""
-    if not columns:
-        return {}
-    rows = rows_of(database, ", ".join(column.key for column in columns), slots)
-    stored = zip(*rows, strict=True) if rows else [()] * len(columns)
-    return {column.name: column.out(values) for column, values in zip(columns, stored, strict=True)}
+    """Return some of all columns of the payload of the points at some slots."""
+    rows = rows_of(database, every, slots)
+    places = {column.key: place for place, column in enumerate(every, 1)}  # after the id
+    return {column.name: column.out(row[places[column.key]] for row in rows) for column in chosen}
 
 
-def _slots(database: Database, ids: Sequence[Id]) -> list[int | None]:
-    if _are_many(database, len(ids)):
-        table: dict[Id, int] = dict(database.rows("SELECT id, slot FROM points"))
-        return list(map(table.get, ids))
-    found = database.first_rows("SELECT slot FROM points WHERE id = ?", ids)
-    return [None if row is None else row[0] for row in found]
+def _slots(database: Database, columns: Sequence[Column], ids: Sequence[Id]) -> list[int | None]:
+    found = _looked_up(database, columns, "id", ids)
+    return [None if row is None else _checked(database, row)[0] for row in found]
+
+
+def _looked_up(
+    database: Database, columns: Sequence[Column], key: str, values: Sequence[Id]
+) -> Iterable[Row | None]:
+    """Return the row of each value of "slot" or "id", its checksum first."""
+    if _are_many(database, len(values)):
+        place = 1 if key == "slot" else 2
+        rows = database.rows(_selection(columns))
+        return map({row[place]: row for row in rows}.get, values)
+    return database.first_rows(f"{_selection(columns)} WHERE {key} = ?", values)
+
+
+def _checked(database: Database, row: Row) -> Row:
+    """Return slot, id and payload after comparing them with the checksum before them."""
+    if checksum(row[1:]) != row[0]:
+        raise damaged(database, f"the point at slot {row[1]} has another checksum")
+    return row[1:]
 
 
 def _are_many(database: Database, count: int) -> bool:
@@ -203,9 +232,20 @@ def _are_many(database: Database, count: int) -> bool:
     return bool(count * 10 > n_points)
 
 
-def _all_rows(database: Database, columns: Sequence[Column]) -> list[Row]:
+def _all_rows(
+    database: Database, columns: Sequence[Column], first: int | None = None, *, checked: bool = True
+) -> Iterator[list[Row]]:
+    """Yield slot, id and payload of all points from a slot on, some at a time."""
+    where = f"WHERE slot > ? ORDER BY slot LIMIT {PART}"
+    before = -inf if first is None else first - 1
+    while rows := database.rows(f"{_selection(columns)} {where}", (before,)):
+        yield [_checked(database, row) if checked else row[1:] for row in rows]
+        before = rows[-1][1]
+
+
+def _selection(columns: Sequence[Column]) -> str:
     names = "".join(f", {column.key}" for column in columns)
-    return database.rows(f"SELECT slot, crc32, id{names} FROM points")  # noqa: S608
+    return f"SELECT crc32, slot, id{names} FROM points"  # noqa: S608
 
 
 def _as_kept(column: Column, payload: Mapping[str, Values], n_points: int) -> list[Value]:

@@ -37,6 +37,7 @@ class Reader:
 
     Every method sees the state that was committed last; ``reading`` holds on to one state for
     several. Threads read at the same time, each by a connection and in a state of its own.
+    What is returned of a point was compared with its checksum; `verify` looks at all the rest.
     """
 
     def __init__(self, folder: Path, mode: str) -> None:
@@ -144,13 +145,13 @@ class Reader:
     def slots_of(self, ids: Sequence[Id]) -> Slots:
         """Return the slot of each id."""
         checked = checked_ids(ids)
-        with self._snapshots.holding() as (database, _, _):
-            return find_slots(database, checked)
+        with self._snapshots.holding() as (database, manifest, _):
+            return find_slots(database, manifest.columns, checked)
 
     def holds(self, ids: Sequence[Any]) -> list[bool]:
         """Tell of each id whether a point has it."""
-        with self._snapshots.holding() as (database, _, _):
-            return held_among(ids, partial(are_held, database))
+        with self._snapshots.holding() as (database, manifest, _):
+            return held_among(ids, partial(are_held, database, manifest.columns))
 
     @property
     def largest_number(self) -> int | None:
@@ -161,8 +162,8 @@ class Reader:
     def ids_of(self, slots: Any) -> list[Id]:
         """Return the id at each slot."""
         checked = checked_slots(slots, "slots")
-        with self._snapshots.holding() as (database, _, _):
-            return [row[0] for row in rows_of(database, "id", checked)]
+        with self._snapshots.holding() as (database, manifest, _):
+            return [row[0] for row in rows_of(database, manifest.columns, checked)]
 
     def payload_of(
         self, slots: Any, columns: Sequence[str] | None = None
@@ -177,7 +178,7 @@ class Reader:
                     f"there is no column {unknown[0]!r}; known are {', '.join(known) or 'none'}."
                 )
             chosen = [known[name] for name in (known if columns is None else columns)]
-            return payload_columns(database, chosen, checked)
+            return payload_columns(database, manifest.columns, chosen, checked)
 
     def points_of(self, slots: Any) -> tuple[list[Id], dict[str, list[Value]]]:
         """Return ids and payload at some slots."""
@@ -199,7 +200,7 @@ class Reader:
         with self._snapshots.holding() as (database, manifest, _):
             found = database.rows("PRAGMA integrity_check(1)")
             if found != [("ok",)]:
-                raise damaged(database, f"{found[0][0]}")
+                raise damaged(database, " ".join(str(found[0][0]).split()))
             check_points(database, manifest.columns)
             for _ in self.changes():
                 pass

@@ -6,6 +6,7 @@ import json
 import mmap
 import os
 import re
+import stat
 import zlib
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -16,10 +17,13 @@ import numpy as np
 import numpy.typing as npt
 
 from rankfold.check import InputError, StorageError
-from rankfold.storage.database import MEND, Database
+from rankfold.storage.database import MEND, Database, checksum, damaged, understood
 
 FOLDER = "segments"
 NAME = re.compile(r"[a-z][a-z0-9_]{0,99}")
+FILE = re.compile(rf"{NAME.pattern}-[1-9][0-9]{{0,18}}\.npy")
+NUMBERS = "biuf"
+"""The kinds of values that an array may hold."""
 
 Array = npt.NDArray[Any]
 
@@ -47,25 +51,53 @@ def checked_arrays(arrays: Mapping[str, Any]) -> dict[str, Array]:
                 "underscores, and begin with a letter."
             )
         array = np.asarray(given, order="C")
-        if array.dtype.kind not in "biuf":
+        if array.dtype.kind not in NUMBERS:
             raise InputError(f"array {name!r} holds {array.dtype} values, but must hold numbers.")
         checked[name] = array.astype(array.dtype.newbyteorder("<"), copy=False)
     return checked
 
 
+def own_folder(folder: Path) -> Path:
+    """Return where a store keeps its segments: a folder of its own, never one that is linked."""
+    path = folder / FOLDER
+    if path.is_symlink():
+        raise StorageError(
+            f"{str(path)!r} is a symbolic link, but an index writes and deletes only in its own "
+            "folder; move the segments back into it. To keep an index on another disk move its "
+            "whole folder there, and link to that."
+        )
+    return path
+
+
+def make_folder(folder: Path) -> None:
+    """Make the folder of the segments of a new store."""
+    (folder / FOLDER).mkdir()
+
+
 def write_segments(folder: Path, arrays: Mapping[str, Array], generation: int) -> list[Segment]:
-    """Write arrays durably; what a failure leaves behind is named by no database."""
-    (folder / FOLDER).mkdir(exist_ok=True)
+    """Write arrays durably, as files that were announced; none of them may be there already."""
+    place = own_folder(folder)
     segments = [
-        _write(folder / FOLDER / f"{name}-{generation}.npy", name, array)
-        for name, array in arrays.items()
+        _write(place / file, name, array)
+        for (name, array), file in zip(arrays.items(), _files(arrays, generation), strict=True)
     ]
-    sync_folder(folder / FOLDER)
+    sync_folder(place)
     return segments
 
 
-def read_segments(folder: Path, database: Database, generation: int) -> dict[str, Array]:
+def read_segments(
+    folder: Path, database: Database, generation: int, expected: int
+) -> dict[str, Array]:
     """Map the arrays of a generation into memory after checking every byte.
+
+    Parameters
+    ----------
+    folder : Path
+        Of the store.
+    database : Database
+    generation : int
+    expected : int
+        The checksum of what the database knows of them.
 
     Raises
     ------
@@ -73,29 +105,54 @@ def read_segments(folder: Path, database: Database, generation: int) -> dict[str
         If a file is not there: it is missing, or was replaced by a merge just now.
     """
     names = ", ".join(Segment._fields)
-    segments = [Segment(*row) for row in database.rows(f"SELECT {names} FROM segments")]  # noqa: S608
-    contents = [_sized(folder, segment, generation) for segment in segments]
-    with ThreadPoolExecutor(os.cpu_count()) as pool:  # checksums let other threads run
-        checksums = list(pool.map(zlib.crc32, contents))
-    return {
-        segment.name: _array(folder, segment, content, checksum)
-        for segment, content, checksum in zip(segments, contents, checksums, strict=True)
-    }
+    rows = database.rows(f"SELECT {names} FROM segments ORDER BY name")  # noqa: S608
+    if checksum(rows) != expected:
+        raise damaged(database, "its list of segments does not have the checksum that was written")
+    segments = [Segment(*row) for row in rows]
+    with understood(database.path):
+        contents = [_sized(folder, segment, generation) for segment in segments]
+        with ThreadPoolExecutor(os.cpu_count()) as pool:  # checksums let other threads run
+            checksums = list(pool.map(zlib.crc32, contents))
+        return {
+            segment.name: _array(folder, segment, content, found)
+            for segment, content, found in zip(segments, contents, checksums, strict=True)
+        }
 
 
-def record_segments(database: Database, segments: Iterable[Segment]) -> None:
-    """Let the database name these files and no others."""
+def announce_segments(
+    folder: Path, database: Database, names: Iterable[str], generation: int
+) -> None:
+    """Write down which files are about to be written; forget those that are gone.
+
+    What a failure leaves behind is known by it: nothing else in the folder is ever deleted.
+    """
+    place = own_folder(folder)
+    gone = [row for row in database.rows("SELECT file FROM files") if not _is_there(place, *row)]
+    database.run_many("DELETE FROM files WHERE file = ?", gone)
+    files = ((file,) for file in _files(names, generation))
+    database.run_many("INSERT OR IGNORE INTO files VALUES (?)", files)
+
+
+def record_segments(database: Database, segments: Iterable[Segment]) -> int:
+    """Let the database name these files and no others; return the checksum of what it knows."""
+    rows = sorted(tuple(segment) for segment in segments)
     database.rows("DELETE FROM segments")
-    database.run_many("INSERT INTO segments VALUES (?, ?, ?, ?, ?, ?)", segments)
+    database.run_many("INSERT INTO segments VALUES (?, ?, ?, ?, ?, ?)", rows)
+    return checksum(rows)
 
 
 def remove_segments(folder: Path, database: Database) -> None:
-    """Delete all files that the database does not name."""
-    files = {file for (file,) in database.rows("SELECT file FROM segments")}
-    for path in (folder / FOLDER).iterdir():
-        if path.name not in files:
+    """Delete files of older generations, and what an interrupted merge left behind.
+
+    These are the files that the store has announced and that are not valid. Others, links and
+    folders are left alone, whatever their names are.
+    """
+    place = own_folder(folder)
+    valid = "SELECT file FROM files WHERE file NOT IN (SELECT file FROM segments)"
+    for (file,) in database.rows(valid):
+        if _is_there(place, file):
             try:
-                path.unlink()
+                (place / file).unlink()
             except PermissionError:  # Windows, while a reader maps it: the next writer does it
                 continue
 
@@ -111,7 +168,13 @@ def sync_folder(folder: Path) -> None:
 
 
 def _write(path: Path, name: str, array: Array) -> Segment:
-    with path.open("wb") as file:
+    try:
+        file = path.open("xb")  # follows no link, and overwrites nothing
+    except FileExistsError:
+        raise StorageError(
+            f"{str(path)!r} is in the way, and was not written by this index; move it elsewhere."
+        ) from None
+    with file:
         np.lib.format.write_array(file, array, allow_pickle=False)
         file.flush()
         os.fsync(file.fileno())
@@ -122,14 +185,17 @@ def _write(path: Path, name: str, array: Array) -> Segment:
 
 def _sized(folder: Path, segment: Segment, generation: int) -> mmap.mmap:
     """Map the file of a segment, whose name and size must be as recorded."""
-    name = f"{segment.name}-{generation}.npy"
-    if segment.file != name:
+    (name,) = _files([segment.name], generation)
+    if segment.file != name or not FILE.fullmatch(name):
         raise StorageError(
             f"'index.sqlite' in {str(folder)!r} names the file {segment.file!r} where {name!r} is "
             f"expected, so it is damaged; {MEND}."
         )
-    path = folder / FOLDER / name
-    size = path.stat().st_size
+    path = own_folder(folder) / name
+    found = path.lstat()
+    if not stat.S_ISREG(found.st_mode):
+        raise StorageError(f"{str(path)!r} is a link or no file, but must be a file; {MEND}.")
+    size = found.st_size
     if size != segment.n_bytes:
         raise StorageError(
             f"{str(path)!r} has {size} bytes, but {segment.n_bytes} were written, so it is "
@@ -147,13 +213,29 @@ def _array(folder: Path, segment: Segment, content: mmap.mmap, checksum: int) ->
             f"is damaged; {MEND}."
         )
     np.lib.format.read_magic(content)
-    shape, _, dtype = np.lib.format.read_array_header_1_0(content)
+    shape, is_fortran, dtype = np.lib.format.read_array_header_1_0(content)
     if (dtype.str, json.dumps(shape)) != (segment.dtype, segment.shape):
         raise StorageError(
             f"{str(path)!r} holds {dtype.str} values of shape {list(shape)}, but {segment.dtype} "
             f"values of shape {segment.shape} are recorded; {MEND}."
         )
+    if is_fortran or dtype.kind not in NUMBERS:
+        raise InputError(f"array {segment.name!r} holds {dtype} values, or not row by row")
     return np.ndarray(shape, dtype, buffer=content, offset=content.tell())
+
+
+def _files(names: Iterable[str], generation: int) -> list[str]:
+    return [f"{name}-{generation}.npy" for name in names]
+
+
+def _is_there(folder: Path, file: object) -> bool:
+    """Tell whether there is a file of such a name as segments have, and no link or folder."""
+    if not isinstance(file, str) or not FILE.fullmatch(file):
+        return False
+    try:
+        return stat.S_ISREG((folder / file).lstat().st_mode)
+    except FileNotFoundError:
+        return False
 
 
 def _mapped(path: Path) -> mmap.mmap:

@@ -86,6 +86,8 @@ class Snapshots:
             generation, arrays = self._loaded
             if generation != manifest.generation:
                 check_tables(database, manifest.columns)
-                arrays = read_segments(self._folder, database, manifest.generation)
+                arrays = read_segments(
+                    self._folder, database, manifest.generation, manifest.segments
+                )
                 self._loaded = manifest.generation, arrays
             return arrays

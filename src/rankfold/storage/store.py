@@ -34,6 +34,7 @@ from rankfold.storage.points import (
 from rankfold.storage.reader import Reader
 from rankfold.storage.segments import (
     Array,
+    announce_segments,
     checked_arrays,
     record_segments,
     remove_segments,
@@ -125,14 +126,14 @@ class Store(Reader):
                 store._renew(checked, text, columns, fill)
         else:
             check_absent(folder)
-            create_folder(folder, checked, Manifest(1, 0, 0, text, columns), fill)
+            create_folder(folder, checked, Manifest(1, 0, 0, 0, text, columns), fill)
 
     @staticmethod
     def check_place(path: str | Path, *, replace: bool = False) -> None:
         """Require that ``create`` may write to a folder, before work is done for it."""
         folder = Path(path)
         if replace and folder.exists():
-            check_store(folder)
+            check_store(folder, write=True)
             check_folder(folder)
             WriterLock(folder).release()
         else:
@@ -150,7 +151,7 @@ class Store(Reader):
             Whether changes are to be made. One process at a time may; others get an error.
         """
         folder = Path(path)
-        check_store(folder)
+        check_store(folder, write=write)
         if not write:
             return cls(folder, None)
         lock = WriterLock(folder)
@@ -159,7 +160,11 @@ class Store(Reader):
         except BaseException:
             lock.release()
             raise
-        store._remove_segments()  # left behind by an interrupted merge
+        try:
+            store._remove_segments()  # left behind by an interrupted merge
+        except BaseException:
+            store.close()
+            raise
         return store
 
     def close(self) -> None:
@@ -205,8 +210,8 @@ class Store(Reader):
             manifest = read_manifest(database)
             columns = widened(manifest.columns, values)
             last = last_slot(database)
-            delete_points(database, gone)
-            check_new(database, last, slots, names)
+            delete_points(database, manifest.columns, gone)
+            check_new(database, manifest.columns, last, slots, names)
             widen(database, manifest.columns, columns)
             insert_points(database, columns, slots, names, values)
             manifest = replaced(manifest, sequence=manifest.sequence + 1, columns=columns)
@@ -251,7 +256,7 @@ class Store(Reader):
             checked_arrays(arrays),
             settings_text(settings),
             columns,
-            lambda database: renumber_points(database, slots),
+            lambda database: renumber_points(database, columns, slots),
         )
 
     def _renew(
@@ -266,13 +271,16 @@ class Store(Reader):
             version = self.version
             self.check_writable()
             generation, sequence = version.generation + 1, version.sequence
+            with self._writing() as database:
+                announce_segments(self.folder, database, arrays, generation)
             try:
                 segments = write_segments(self.folder, arrays, generation)
                 with self._writing() as database:
                     renew_points(database)
                     clear_changes(database)
-                    record_segments(database, segments)
-                    Manifest(generation, sequence, sequence, settings, columns).write(database)
+                    known = record_segments(database, segments)
+                    numbers = (generation, sequence, sequence, known)
+                    Manifest(*numbers, settings, columns).write(database)
             finally:
                 self._remove_segments()
 

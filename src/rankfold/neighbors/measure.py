@@ -49,8 +49,11 @@ def sq_distances_between(some: FloatArray, points: FloatArray, rows: IntArray) -
     if len(points) > INTERPRETED_LIMIT and points.dtype == np.float32:
         from rankfold.neighbors.refine import sq_distances_among  # compiled, loaded when used
 
-        return np.stack([sq_distances_among(points, rows, np.float32(one)) for one in some])
-    sq_distances: FloatArray = cdist(some, points[rows], "sqeuclidean")
+        sq_distances: FloatArray = np.empty((len(some), len(rows)))
+        for place, one in enumerate(some):
+            sq_distances[place] = sq_distances_among(points, rows, one.astype(np.float32))
+        return sq_distances
+    sq_distances = cdist(some, points[rows], "sqeuclidean")
     return sq_distances
 
 

@@ -46,14 +46,14 @@ def measured_row(points: FloatArray, query: FloatArray, block_bytes: int) -> Flo
 
 def sq_distances_between(some: FloatArray, points: FloatArray, rows: IntArray) -> FloatArray:
     """Return the squared distance of each of some vectors to certain rows of all points."""
+    sq_distances: FloatArray = np.empty((len(some), len(rows)))
     if len(points) > INTERPRETED_LIMIT and points.dtype == np.float32:
         from rankfold.neighbors.refine import sq_distances_among  # compiled, loaded when used
 
-        sq_distances: FloatArray = np.empty((len(some), len(rows)))
         for place, one in enumerate(some):
             sq_distances[place] = sq_distances_among(points, rows, one.astype(np.float32))
-        return sq_distances
-    sq_distances = cdist(some, points[rows], "sqeuclidean")
+    else:
+        sq_distances[:] = cdist(some, points[rows], "sqeuclidean")
     return sq_distances
 
 

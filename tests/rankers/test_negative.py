@@ -304,3 +304,63 @@ def test_what_is_cut_off_by_zero_is_part_of_the_tolerance():
     pairs = [[first, first + 1] for first in range(0, 60, 3)]
     rankings = [ranker.rank(ids=pair, weights=[1, -1], top=300) for pair in pairs]
     assert max(ranking.solution.bound for ranking in rankings) <= 1e-3
+
+
+EXTREMES = {
+    "ran": lambda share, **given: RAN(
+        n_neighbors=4, smoothness=share / (1 - share), fusion="none", **given
+    ),
+    "pagerank": lambda share, **given: PersonalizedPageRank(share, graph=FEW, **given),
+    "manifold": lambda share, **given: ManifoldRanking(share, graph=FEW, **given),
+}
+FEW = AdaptiveGraph(4)
+
+
+def refined(matrix, rhs):
+    """Solve beyond double precision: residuals are measured in extended precision."""
+    rough, x = np.linalg.inv(matrix.astype(np.float64)), np.zeros(len(rhs), np.longdouble)
+    for _ in range(8):
+        x += rough @ (rhs - matrix @ x).astype(np.float64)
+    return x
+
+
+def exact_scores(ranker, query):
+    """Return the scores on the ranker's own graph, densely."""
+    system = ranker._solvers.system
+    couplings = system.couplings.toarray().astype(np.longdouble)
+    matrix = np.diag(system.margin + couplings.sum(axis=1)) - couplings
+    if isinstance(ranker, RAN):
+        _, (boundary,) = ranker._attached([query])
+    else:
+        (boundary,) = ranker._boundaries([query])
+    rhs = np.zeros(len(matrix), np.longdouble)
+    np.add.at(rhs, boundary.points, boundary.rhs)
+    np.add.at(matrix, (boundary.pulled, boundary.pulled), boundary.pull)
+    matrix[boundary.clamped] = 0.0
+    matrix[boundary.clamped, boundary.clamped] = 1.0
+    rhs[boundary.clamped] = boundary.values
+    return (system.scale * refined(matrix, rhs)).astype(np.float64)
+
+
+@pytest.mark.parametrize("name", EXTREMES)
+@settings(deadline=None, max_examples=60)
+@given(
+    query=signed_queries(40),
+    seed=st.integers(0, 10_000),
+    share=st.sampled_from([1e-3, 0.5, 0.99, 1 - 1e-4, 1 - 1e-6]),
+    solver=st.sampled_from(["direct", "cg", "region", "region"]),
+    budget=st.sampled_from([None, 1, 5, 20, "auto"]),
+    tol=st.sampled_from([1e-12, 1e-6, 1e-4, 1e-2]),
+    top=st.integers(1, 40),
+    include_query=st.booleans(),
+)
+def test_no_extreme_breaks_a_bound(
+    name, query, seed, share, solver, budget, tol, top, include_query
+):
+    """Heavy tails make degrees uneven; the query's own points are no exception."""
+    X = np.random.default_rng(seed).standard_t(1.5, size=(40, 3))
+    ranker = EXTREMES[name](share, solver=solver, budget=budget, tol=tol).fit(X)
+    ranking = rank_quietly(ranker, query, top=top, include_query=include_query)
+    exact = exact_scores(ranker, check_query(query, 40, 3))
+    error = np.abs(ranking.scores - exact[ranking.ids]).max(initial=0.0)
+    assert error <= ranking.solution.bound + 1e-15 * np.abs(exact).max()

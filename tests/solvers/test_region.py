@@ -12,7 +12,7 @@ from scipy.sparse.linalg import spsolve
 
 from rankfold.check import InputError
 from rankfold.solvers import Boundary, Effort, RegionSolver, System, certificate, levels, push
-from rankfold.solvers.arrays import NOT_BEGUN, prepared
+from rankfold.solvers.arrays import NOT_BEGUN, PAUSED, prepared
 from rankfold.solvers.certificate import put_largest_first, sort_by_score
 from rankfold.solvers.region import term_weights
 
@@ -226,6 +226,34 @@ def test_a_region_grows_on_only_where_the_end_of_the_top_is_in_doubt():
         )
         assert (longer.n_iter > short.n_iter) == grows
         assert longer.bound <= short.bound
+
+
+def test_a_region_that_grows_on_copies_its_rows_anew():
+    """The rows of a region that was solved lie where others had been copied before."""
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        weights = np.triu(random_graph(seed, 17, 0.5).toarray(), 1)
+        weights *= 10 ** rng.uniform(-6, 0, weights.shape)
+        system = System.walk(sparse.csr_array(weights + weights.T), 1 - 1e-6, 1.0)
+        solver, query = RegionSolver(system, patience=0.0), prepared(given_at(0, 1e-6))
+        query = query._replace(size=float(1e-6 / system.margin[0]))
+        work, rule = solver._workspace(), solver.rule._replace(pause=1e4)
+        progress, calls = levels.started(solver.arrays, work, query, 1e-11), 0
+        while progress.state == PAUSED and calls < 20:
+            progress = levels.solve(solver.arrays, work, progress, query, 6, 1e-11, (12, 16), rule)
+            calls += 1
+        assert progress.state != PAUSED
+        assert max(progress.above, progress.below) <= query.size
+
+
+def test_gradients_end_where_what_is_left_is_too_small_for_its_square():
+    weights = sparse.csr_array(([0.65, 0.65], ([2, 4], [4, 2])), shape=(7, 7))
+    solver = RegionSolver(System.walk(weights, 0.65, 1.0), patience=0.0)
+    boundary = Boundary(np.array([5, 2]), np.array([0.26, 0.26]), size=0.75)
+    (solution,) = solver.solve([boundary], [Effort(1e-12, top=5)])
+    scores = np.zeros(7)
+    scores[solution.points] = solution.scores
+    assert np.abs(scores - exact(solver, boundary)).max() <= solution.bound
 
 
 @settings(deadline=None, max_examples=300)

@@ -146,6 +146,7 @@ def solve(system, work, progress, query, top, tol, budgets, rule):  # type: igno
             in_doubt = not certain and budget < most
             if in_doubt and doubt(system, work, n, last) > MOST_DOUBT * top:
                 budget, drift, passed, due = most, fresh, 0, np.inf
+                n_copied = 0  # the rows of the region lie where copies did
                 pause = n_edges + rule.pause
                 continue
             state = PROVEN if certain else OUT_OF_BUDGET
@@ -330,7 +331,10 @@ def advance(ends, columns, weights, system, work, n, square, target, most):  # t
     steps = 0
     worst = np.inf
     while steps < most and square > 0.0 and worst > target:
-        length = square / multiply(ends, columns, weights, work, n)
+        curvature = multiply(ends, columns, weights, work, n)
+        if curvature <= 0.0:  # what is left is too small for its square
+            break
+        length = square / curvature
         following = worst = 0.0
         for a in range(n):
             x[a] += length * u[a]
@@ -447,7 +451,10 @@ def solve_inside(system, work, n, size):  # type: ignore[no-untyped-def]
         square += u[a] * r[a]
     target, steps = FINAL_DEPTH * FINAL_DEPTH * square, 0
     while square > target and steps < MOST_STEPS:
-        length = square / multiply(work.ends, work.columns, work.weights, work, n_region)
+        curvature = multiply(work.ends, work.columns, work.weights, work, n_region)
+        if curvature <= 0.0:
+            break
+        length = square / curvature
         following = 0.0
         for a in range(n_region):
             x[a] += length * u[a]

@@ -1,6 +1,11 @@
 """All solvers: what they say of their error is true, whatever the system and the query."""
 
+import ctypes
 import pickle
+import sys
+from pathlib import Path
+from threading import Thread
+from threading import enumerate as enumerate_threads
 
 import numpy as np
 import pytest
@@ -22,6 +27,7 @@ from rankfold.solvers import (
     System,
     Wanted,
 )
+from rankfold.solvers.direct import _factorised
 from rankfold.solvers.system import error_bound, solution_of
 
 KINDS = {
@@ -365,3 +371,45 @@ def test_a_budget_is_a_count_or_auto_or_none(budget):
 def test_other_budgets_are_refused(budget):
     with pytest.raises(InputError, match="budget is"):
         check_budget(budget)
+
+
+def holders():
+    """Return the threads that hold factors."""
+    return [thread for thread in enumerate_threads() if thread.name == "rankfold-factors"]
+
+
+def resident_mb():
+    ctypes.CDLL(None).malloc_trim(0)
+    status = Path("/proc/self/status").read_text()
+    return int(status.split("RssAnon:")[1].split()[0]) / 1024
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_factors_are_freed_whichever_thread_drops_them():
+    system = System.ran(sparse.csr_array(random_weights(0, 1500, 0.006)), 3.0)
+    boundary, made = Boundary(clamped=np.array([0]), values=np.ones(1)), []
+
+    def make():
+        made.append(DirectSolver(system))
+        solve(made[-1], boundary)
+
+    sizes = []
+    for _ in range(10):
+        thread = Thread(target=make)
+        thread.start()
+        thread.join()
+        size = made.pop()._factors.nbytes / 2**20  # dropped here, not where it was made
+        for holder in holders():
+            holder.join(30)
+            assert not holder.is_alive()
+        sizes.append(resident_mb())
+    assert size > 5
+    assert sizes[-1] - sizes[1] < 2 * size  # eight more were made
+
+
+def test_factors_that_cannot_be_made_say_why():
+    with pytest.raises(RuntimeError, match="singular"):
+        _factorised(sparse.csr_array((3, 3)), np.ones(3))
+    for holder in holders():
+        holder.join(30)
+        assert not holder.is_alive()

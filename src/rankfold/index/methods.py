@@ -6,6 +6,8 @@ from collections import OrderedDict
 from threading import Lock
 from typing import Any
 
+import numpy as np
+
 from rankfold.check import InputError, about, check_choice
 from rankfold.graph import AdaptiveGraph
 from rankfold.index.keeping import Keeping
@@ -14,6 +16,9 @@ from rankfold.rankers import RANKERS, Ranker
 
 MOST_FITTED = 4
 """Rankers that are kept; those asked for longest ago are dropped."""
+
+MOST_BYTES = 2**29
+"""What they may hold together, beside the points; the last one is kept in any case."""
 
 OF_THE_INDEX = ("metric",)
 """Parameters that an index decides for all methods."""
@@ -81,8 +86,7 @@ class Methods:
                     ranker = make_ranker(method, parameters, engine.metric, chosen).fit(engine)
                 with self._turn:
                     self._fitted[key] = ranker
-                    if len(self._fitted) > MOST_FITTED:
-                        self._fitted.popitem(last=False)
+                    self._drop_old()
             finally:
                 self._fitting.pop(key, None)
         return ranker
@@ -90,6 +94,13 @@ class Methods:
     def _known(self, key: str) -> Ranker:
         self._fitted.move_to_end(key)
         return self._fitted[key]
+
+    def _drop_old(self) -> None:
+        """Drop the rankers asked for longest ago, where there are too many or too large ones."""
+        sizes = {key: bytes_of(ranker) for key, ranker in self._fitted.items()}
+        while len(sizes) > 1 and (len(sizes) > MOST_FITTED or sum(sizes.values()) > MOST_BYTES):
+            key, _ = self._fitted.popitem(last=False)
+            del sizes[key]
 
     def _follow(self, keeper: Keeping, engine: VectorEngine) -> None:
         known, self._version = self._version, None  # what is interrupted is fitted again
@@ -100,6 +111,41 @@ class Methods:
                 if ranker.follow(rows, engine.width):
                     self._fitted[key] = ranker
         self._engine, self._version = engine, keeper.version
+
+
+def bytes_of(ranker: Ranker) -> int:
+    """Return how many bytes of arrays a fitted ranker holds, those of its engine left out.
+
+    Examples
+    --------
+    >>> from rankfold import RAN, datasets
+    >>> 10_000 < bytes_of(RAN(n_neighbors=5).fit(datasets.load("moons").X)) < 1_000_000
+    True
+    """
+    shared = _held(ranker.engine_, {})
+    return sum(_held(ranker, shared).values())
+
+
+def _held(one: Any, known: dict[int, int]) -> dict[int, int]:
+    """Return the sizes of the arrays that an object holds, besides those that are known."""
+    found: dict[int, int] = {}
+    seen, waiting = set(known), [one]
+    while waiting:
+        one = waiting.pop()
+        while isinstance(one, np.ndarray) and isinstance(one.base, np.ndarray):
+            one = one.base
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        if isinstance(size := getattr(one, "nbytes", None), int):
+            found[id(one)] = size
+        elif isinstance(one, dict):
+            waiting += one.values()
+        elif isinstance(one, list | tuple):
+            waiting += one
+        elif type(one).__module__.startswith(("rankfold.", "scipy.sparse.")):
+            waiting += getattr(one, "__dict__", {}).values()
+    return found
 
 
 def adapted(

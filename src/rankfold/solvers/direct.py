@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
+from threading import Event, Thread
 from typing import Any
 
 import numpy as np
@@ -23,6 +25,9 @@ from rankfold.types import FloatArray, IntArray, Solution
 
 BLOCK_BYTES = 2**24
 """Size of the columns of ``A^-1`` that are held at once."""
+
+BYTES_PER_ENTRY = 12
+"""A number and its row: what an entry of sparse factors takes."""
 
 SINGLE_STEPS = 100
 """Products with the matrix that conjugate gradients take for a single query, or thereabouts."""
@@ -91,7 +96,7 @@ class DirectSolver:
         """Return whether the columns of G cost less than gradients for the query alone."""
         if n_touched <= 1 or not sparse.issparse(self.matrix):
             return True
-        cost = n_touched * int(self._factors.nnz)
+        cost = n_touched * self._factors.nnz
         return n_touched <= self.most_columns and cost <= SINGLE_STEPS * int(self.matrix.nnz)
 
     def _alone(self, boundary: Boundary, effort: Effort) -> Iterator[Solution]:
@@ -141,10 +146,54 @@ class DirectSolver:
 class _Cholesky:
     def __init__(self, matrix: FloatArray) -> None:
         self.factors = cho_factor(matrix)
+        self.nbytes = int(matrix.nbytes)
 
     def solve(self, b: FloatArray) -> FloatArray:
         solution: FloatArray = cho_solve(self.factors, b)
         return solution
+
+
+class _SuperLU:
+    """SuperLU's factors, which are made and freed in the same thread.
+
+    SciPy counts the memory of SuperLU for every thread, and what one thread has made another
+    does not free: it stays until the process ends. A service makes factors in whichever thread
+    needs them, and drops them in another. So all factors have a thread of their own, which makes
+    them, waits until nobody holds this object any more, and frees them.
+    """
+
+    def __init__(self, matrix: sparse.csc_array) -> None:
+        self._factors: Any = None
+        self._released, made = Event(), Future[Any]()
+        arguments = ([matrix], made, self._released)
+        Thread(target=_hold, args=arguments, name="rankfold-factors", daemon=True).start()
+        self._factors = made.result()
+        self.nnz = int(self._factors.nnz)
+        self.nbytes = BYTES_PER_ENTRY * self.nnz
+
+    def solve(self, b: FloatArray) -> FloatArray:
+        solution: FloatArray = self._factors.solve(b)
+        return solution
+
+    def __del__(self) -> None:
+        self._factors = None  # before the thread is told, so that its reference is the last
+        self._released.set()
+
+
+def _hold(matrices: list[sparse.csc_array], made: Future[Any], released: Event) -> None:
+    """Make the factors of a matrix, and free them once they are released."""
+    try:
+        factors = splu(
+            matrices.pop(),
+            permc_spec="MMD_AT_PLUS_A",
+            diag_pivot_thresh=0.0,
+            options={"SymmetricMode": True},
+        )
+    except BaseException as error:
+        made.set_exception(error)
+        return
+    made.set_result(factors)
+    released.wait()
 
 
 def _factorised(matrix: Any, roots: FloatArray) -> Any:
@@ -153,12 +202,7 @@ def _factorised(matrix: Any, roots: FloatArray) -> Any:
     if not sparse.issparse(matrix):
         return _Cholesky(matrix / roots / roots[:, None])
     scaling = sparse.diags_array(1 / roots)
-    return splu(
-        (scaling @ matrix @ scaling).tocsc(),
-        permc_spec="MMD_AT_PLUS_A",
-        diag_pivot_thresh=0.0,
-        options={"SymmetricMode": True},
-    )
+    return _SuperLU((scaling @ matrix @ scaling).tocsc())
 
 
 def _corrected(

@@ -34,11 +34,11 @@ NAME = "sheets"
 MOST_GROWTH = 0.02
 
 
-def build(folder):
+def build(folder, n_points):
     """Build the index, and return its folder and the number of its features."""
-    data = sheets(N_POINTS, n_sheets=N_SHEETS)
+    data = sheets(n_points, n_sheets=N_SHEETS)
     X = data.X.astype(np.float32)
-    print(f"building an index of {N_POINTS:,} points", flush=True)
+    print(f"building an index of {n_points:,} points", flush=True)
     Index.build(X, payload={"sheet": data.labels}, path=folder / NAME).close()
     return folder / NAME, X.shape[1]
 
@@ -53,12 +53,12 @@ def warm(service, key):
                 sleep(1)
 
 
-def soak(service, key, n_features, seconds):
+def soak(service, key, n_points, n_features, seconds):
     """Let clients ask, and look at the memory; return samples, statuses and kinds of requests."""
     start = monotonic()
     until = start + seconds
     clients = [
-        Mixture(number, service.address, NAME, key, N_POINTS, n_features, until)
+        Mixture(number, service.address, NAME, key, n_points, n_features, until)
         for number in range(N_CLIENTS)
     ]
     for client in clients:
@@ -114,9 +114,9 @@ def judge(rows, statuses):
     ]
 
 
-def picture(samples):
+def picture(samples, n_points):
     title = "What the service holds in memory under load of every kind"
-    subtitle = f"{N_POINTS:,} points, {N_CLIENTS} clients; dashed: the line through the second half"
+    subtitle = f"{n_points:,} points, {N_CLIENTS} clients; dashed: the line through the second half"
     figure, (axes,) = plot(title, subtitle)
     minutes = samples[:, 0] / 60
     for place, what, color in ((1, "all", RIGHT), (2, "without files", GREY)):
@@ -135,23 +135,29 @@ def picture(samples):
 def main():
     parser = options(__doc__)
     parser.add_argument("--seconds", type=int, default=600)
+    parser.add_argument(
+        "--points", type=int, default=N_POINTS, help="up to 5,000 every change needs new factors"
+    )
     arguments = parser.parse_args()
     key = secrets.token_urlsafe(32)
     script = str(Path(sys.executable).with_name("rankfold"))
     with TemporaryDirectory(prefix="rankfold-soak-") as folder:
-        index, n_features = build(Path(folder))
+        index, n_features = build(Path(folder), arguments.points)
         command = [script, "serve", str(index), "--port", "0", "--log-level", "warning"]
         with process(command, OUT / "soak.log", RANKFOLD_API_KEY=key) as service:
             warm(service, key)
-            samples, statuses, kinds = soak(service, key, n_features, arguments.seconds)
+            samples, statuses, kinds = soak(
+                service, key, arguments.points, n_features, arguments.seconds
+            )
     asked = table({"request": kind, "sent": sent} for kind, sent in kinds.most_common())
     answered = table({"status": status, "answers": n} for status, n in sorted(statuses.items()))
     rows = table(growth(samples))
     intro = [
         *__doc__.split("\n\n")[1].splitlines(),
         "",
-        f"{N_POINTS:,} points on {N_SHEETS} sheets, {N_CLIENTS} clients, {arguments.seconds:,} s, "
-        f"{sum(statuses.values()):,} requests. " + versions("rankfold", "fastapi", "uvicorn"),
+        f"{arguments.points:,} points on {N_SHEETS} sheets, {N_CLIENTS} clients, "
+        f"{arguments.seconds:,} s, {sum(statuses.values()):,} requests. "
+        + versions("rankfold", "fastapi", "uvicorn"),
     ]
     tables = {"Memory": rows, "Answers": answered, "Requests": asked}
     tables["Samples"] = [
@@ -159,7 +165,7 @@ def main():
         for second, all_mb, own in samples[:: max(1, len(samples) // 20)].tolist()
     ]
     publish("soak", "memory under load", intro, tables, judge(rows, statuses),
-            picture(samples), "Memory by minutes.", arguments.docs)  # fmt: skip
+            picture(samples, arguments.points), "Memory by minutes.", arguments.docs)  # fmt: skip
 
 
 if __name__ == "__main__":

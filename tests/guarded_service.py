@@ -64,7 +64,7 @@ def guarded(settings=None, indexes=None):
 
     @app.get("/work")
     async def do_work(turn: Turn):
-        return await turn.run(work)
+        return await turn.run("heavy", work)
 
     @app.get("/fail/{kind}")
     async def fail(kind: str, turn: Turn):
@@ -76,7 +76,7 @@ def guarded(settings=None, indexes=None):
                 "input": InputError("this cannot be used"),
             }[kind]
 
-        await turn.run(fails)
+        await turn.run("heavy", fails)
 
     @app.post("/change", dependencies=[Depends(writing_key)])
     async def change():

@@ -12,10 +12,10 @@ BEARER = {"Authorization": f"Bearer {KEY}"}
 
 
 @contextmanager
-def running(app, port=0):
+def running(app, port=0, **options):
     """Serve an app and return a client for it; port 0 is a free one."""
     config = uvicorn.Config(
-        app, port=port, ws="none", log_config=None, access_log=False, server_header=False
+        app, port=port, ws="none", log_config=None, access_log=False, server_header=False, **options
     )
     server = uvicorn.Server(config)
     with config.bind_socket() as socket:

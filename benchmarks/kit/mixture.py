@@ -95,9 +95,11 @@ class Mixture(Thread):
         return self._post("query", {"queries": [one]})
 
     def slider(self):
-        """Ask with a smoothness that nobody has asked for before."""
+        """Ask with a smoothness, and perhaps a graph, that nobody has asked for before."""
         # So a ranker has to be fitted, and another one dropped.
         parameters = {"smoothness": self._chance.uniform(1, 30)}
+        if self._chance.random() < 0.5:
+            parameters["n_neighbors"] = self._chance.randint(5, 15)
         return self._post(
             "query", {"queries": [{"ids": [self._point()], "parameters": parameters}]}
         )

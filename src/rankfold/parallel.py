@@ -1,13 +1,17 @@
-"""Work in blocks over threads: in order, with progress, and stopped by Ctrl-C."""
+"""Work in blocks over threads: in order, with progress, and stopped by Ctrl-C or a flag."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar, copy_context
 from itertools import islice
 from typing import TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import track
 
@@ -16,6 +20,60 @@ Answer = TypeVar("Answer")
 
 AHEAD = 4
 """Blocks that may wait for each thread."""
+
+NEVER: NDArray[np.uint8] = np.zeros(1, dtype=np.uint8)
+"""The flag of work that nobody stops."""
+
+_flag: ContextVar[NDArray[np.uint8]] = ContextVar("stop_flag", default=NEVER)
+
+
+class StoppedError(Exception):
+    """Work was stopped from outside, because nobody waits for it any more."""
+
+
+class Stop:
+    """Stops work from another thread, inside of compiled code as well.
+
+    All long work looks at the flag: solvers with every step, alternations, diffusions and batches
+    between two of theirs. A factorisation and a search for neighbours run to their end.
+
+    Examples
+    --------
+    >>> stop = Stop()
+    >>> with stop.stoppable():
+    ...     check_stopped()  # nobody has stopped it
+    ...     stop.set()
+    ...     check_stopped()
+    Traceback (most recent call last):
+    rankfold.parallel.StoppedError: nobody waits for this any more
+    """
+
+    def __init__(self) -> None:
+        self.flag: NDArray[np.uint8] = np.zeros(1, dtype=np.uint8)
+
+    def set(self) -> None:
+        """Stop the work; it ends with a `StoppedError`."""
+        self.flag[0] = 1
+
+    @contextmanager
+    def stoppable(self) -> Iterator[None]:
+        """Let this stop what is done inside."""
+        token = _flag.set(self.flag)
+        try:
+            yield
+        finally:
+            _flag.reset(token)
+
+
+def stop_flag() -> NDArray[np.uint8]:
+    """Return the flag of the work at hand, for compiled code: not zero where it is stopped."""
+    return _flag.get()
+
+
+def check_stopped() -> None:
+    """Raise a `StoppedError` where the work at hand was stopped."""
+    if _flag.get()[0]:
+        raise StoppedError("nobody waits for this any more")
 
 
 def in_order(
@@ -50,11 +108,14 @@ def _threaded(
     waiting = iter(blocks)
     with ThreadPoolExecutor(n_jobs) as threads:
         ahead = islice(waiting, AHEAD * n_jobs)
-        under_way: deque[Future[Answer]] = deque(threads.submit(function, one) for one in ahead)
+        under_way: deque[Future[Answer]] = deque(
+            threads.submit(copy_context().run, function, one) for one in ahead
+        )
         try:
             while under_way:
                 yield under_way.popleft().result()
-                under_way.extend(threads.submit(function, one) for one in islice(waiting, 1))
+                for one in islice(waiting, 1):
+                    under_way.append(threads.submit(copy_context().run, function, one))
         finally:
             for future in under_way:
                 future.cancel()

@@ -1,7 +1,10 @@
 """Several threads ask one index at the same time, beside changes here and in other processes."""
 
+import ctypes
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import growing_index as growing
 import numpy as np
@@ -12,7 +15,7 @@ from index_cases import built, vectors
 from rankfold import RAN, Euclidean, Index, ManifoldRanking
 from rankfold.check import StorageError
 from rankfold.datasets.synthetic import sheets
-from rankfold.index import answering
+from rankfold.index import answering, methods
 
 LONG = 60
 """Seconds after which a thread that waits in vain gives up, so that a test fails."""
@@ -322,3 +325,45 @@ def test_each_answer_is_that_of_one_state_of_another_process(tmp_path):
             last = writer.kill()
     check_are_states(answers, last + 1)
     assert max(map(len, answers)) > 2
+
+
+def resident_mb():
+    ctypes.CDLL(None).malloc_trim(0)
+    status = Path("/proc/self/status").read_text()
+    return int(status.split("RssAnon:")[1].split()[0]) / 1024
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_changes_and_other_parameters_from_many_threads_leave_no_memory_behind(monkeypatch):
+    monkeypatch.setattr(methods, "MOST_FITTED", 1)
+    X = np.random.default_rng(0).normal(size=(1200, 6)).astype(np.float32)
+    held = []
+    with Index.build(X, n_neighbors=10) as index:
+        for turn in range(14):
+            if turn % 4 == 3:
+                index.remove(index.add(X[:1] + turn))
+            asked = {"smoothness": 1.0 + turn, "n_neighbors": 8 + turn % 5}
+            thread = threading.Thread(target=index.query, args=(0,), kwargs=asked)
+            thread.start()
+            thread.join()
+            held.append(resident_mb())
+        (kept,) = index._answering._methods._fitted.values()
+        size = methods.bytes_of(kept) / 2**20
+    assert size > 2
+    assert min(held[-3:]) - min(held[3:6]) < 3 * size  # of eight that were fitted between
+
+
+def test_rankers_are_kept_up_to_a_number_of_bytes(monkeypatch):
+    X = np.random.default_rng(0).normal(size=(300, 4))
+    with Index.build(X, n_neighbors=5) as index:
+        kept = index._answering._methods._fitted
+        for smoothness in (1.0, 2.0, 3.0):
+            index.query(0, smoothness=smoothness)
+        assert len(kept) == 3
+        sizes = [methods.bytes_of(ranker) for ranker in kept.values()]
+        monkeypatch.setattr(methods, "MOST_BYTES", int(1.5 * max(sizes)))
+        index.query(0, smoothness=4.0)
+        assert ["smoothness', 4.0" in key for key in kept] == [True]
+        monkeypatch.setattr(methods, "MOST_BYTES", 1)
+        index.query(0, smoothness=5.0)
+        assert len(kept) == 1  # the last one is kept in any case

@@ -1,11 +1,13 @@
 """Bodies and hosts, over a real network where it matters."""
 
 import asyncio
+from threading import Event
 
 import pytest
 from guarded_service import JSON, asking, connect, everything, guarded, head
 from running_service import KEY, running, wait_until
 
+from rankfold.service.listening import patient_for
 from rankfold.service.settings import ANY_HOST, Settings
 
 LIMIT = 1000
@@ -73,6 +75,61 @@ def test_a_slow_body_is_given_up():
         assert answer.startswith("HTTP/1.1 408 ")
         assert "0.2 seconds" in answer
         assert rejected(client, "slow_body") == 1
+
+
+def test_headers_that_do_not_end_are_given_up():
+    app, _ = guarded()
+    with running(app, http=patient_for(0.2)) as client:
+        for beginning in (b"", b"GET /health HTTP/1.1\r\nHost: local"):
+            with connect(client) as connection:
+                connection.sendall(beginning)
+                assert everything(connection) == ""  # it ends, since the server closes it
+        with connect(client) as connection:  # the second request of a connection
+            connection.sendall(head("GET /health HTTP/1.1") + b"GET /heal")
+            assert everything(connection).count("HTTP/1.1 200 OK") == 1
+
+
+def test_a_body_that_does_not_end_is_given_up_though_it_was_answered():
+    app, _ = guarded()
+    with running(app, http=patient_for(0.2)) as client, connect(client) as connection:
+        connection.sendall(head("POST /nothing HTTP/1.1", "Transfer-Encoding: chunked"))
+        assert connection.recv(1000).startswith(b"HTTP/1.1 4")
+
+        def closed():
+            try:
+                connection.sendall(b"1\r\n[\r\n")
+            except OSError:
+                return True
+            return False
+
+        wait_until(closed)
+
+
+def test_work_that_takes_longer_than_headers_may_is_waited_for():
+    app, work = guarded()
+    with running(app, http=patient_for(0.05)) as client, connect(client) as connection:
+        connection.sendall(head("GET /work HTTP/1.1", "Connection: close"))
+        assert work.begun.acquire(timeout=30)
+        Event().wait(0.2)
+        work.let_go.set()
+        assert everything(connection).startswith("HTTP/1.1 200 OK")
+
+
+@pytest.mark.parametrize(("key", "path"), [(None, "/add"), (KEY, "/length"), (KEY, "/address")])
+def test_only_changes_may_have_the_longest_bodies(key, path):
+    app, _ = guarded(Settings(api_key=key, body_bytes=100, read_bytes=20))
+    body = b"[" + b" " * 30 + b"]"
+
+    async def scene():
+        async with asking(app) as client:
+            headers = {**JSON, "Authorization": f"Bearer {key}"}
+            refused = await client.post(path, content=body, headers=headers)
+            assert refused.status_code == 413
+            assert "20 bytes" in refused.json()["detail"]
+            change = await client.post("/x/add", content=body, headers=headers)
+            assert change.status_code == (413 if key is None else 404)
+
+    asyncio.run(scene())
 
 
 def test_requests_may_follow_each_other_without_waiting(client):

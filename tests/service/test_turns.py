@@ -4,17 +4,21 @@ import asyncio
 import gc
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event
+from time import monotonic, sleep
 from weakref import WeakSet
 
 import pytest
 from guarded_service import asking, connect, guarded, head
 from running_service import running, wait_until
 
+from rankfold import RANKERS
+from rankfold.parallel import Stop, StoppedError, check_stopped
 from rankfold.service import answering
-from rankfold.service.requests import Query
+from rankfold.service.problems import Problem
+from rankfold.service.requests import Queries, Query
 from rankfold.service.served import Served
 from rankfold.service.settings import Settings
-from rankfold.service.turns import GivenUpError, Turns
+from rankfold.service.turns import Turns
 
 
 def gauge(client, name):
@@ -29,7 +33,7 @@ async def nobody_runs(turns):
 
 
 def test_two_run_one_waits_the_next_is_sent_away():
-    app, work = guarded(Settings(running=2, waiting=1))
+    app, work = guarded(Settings(running=3, waiting=1))
     with running(app) as client, ThreadPoolExecutor(3) as threads:
         try:
             asked = [threads.submit(client.get, "/work") for _ in range(3)]
@@ -135,13 +139,13 @@ def test_nothing_is_kept_of_those_who_gave_up_waiting(way):
     let_go, kept = Event(), WeakSet()
 
     async def scene():
-        first = asyncio.create_task(turns.run(let_go.wait, 30))
+        first = asyncio.create_task(turns.run("heavy", let_go.wait, 30))
         while not turns.running:
             await asyncio.sleep(0)
         for _ in range(10):
             sent = Sent()
             kept.add(sent)
-            waited = asyncio.create_task(turns.run(lambda sent=sent: sent))
+            waited = asyncio.create_task(turns.run("heavy", lambda sent=sent: sent))
             del sent
             await asyncio.sleep(0.001)
             if way == "gone":
@@ -155,7 +159,7 @@ def test_nothing_is_kept_of_those_who_gave_up_waiting(way):
         let_go.set()
         await ending_badly(first)
         await nobody_runs(turns)
-        assert await turns.run(lambda: "done") == "done"
+        assert await turns.run("heavy", lambda: "done") == "done"
 
     try:
         asyncio.run(scene())
@@ -173,7 +177,7 @@ def test_never_more_are_at_work_than_allowed():
         at_work.pop()
 
     async def scene():
-        waiting = [asyncio.create_task(turns.run(work)) for _ in range(60)]
+        waiting = [asyncio.create_task(turns.run("light", work)) for _ in range(60)]
         await asyncio.sleep(0.005)
         for task in waiting[::3]:
             task.cancel()
@@ -198,7 +202,7 @@ def test_queries_that_were_given_up_are_not_answered_to_the_end(index, monkeypat
     def answered(*given):
         try:
             answering.answer_all(*given)
-        except GivenUpError:
+        except StoppedError:
             ends.append("given up")
 
     monkeypatch.setattr(answering, "ask", slow)
@@ -206,7 +210,7 @@ def test_queries_that_were_given_up_are_not_answered_to_the_end(index, monkeypat
 
     async def scene():
         queries = [Query(ids=[1])] * 64
-        await ending_badly(turns.run(answered, served, queries))
+        await ending_badly(turns.run("heavy", answered, served, queries))
         assert turns.running == 1  # it keeps its place
         let_go.set()
         await nobody_runs(turns)
@@ -216,3 +220,134 @@ def test_queries_that_were_given_up_are_not_answered_to_the_end(index, monkeypat
     finally:
         let_go.set()
     assert (len(asked), ends) == (1, ["given up"])
+
+
+def stepping(began, most=30.0):
+    """Work in steps, until it is stopped."""
+    began.set()
+    end = monotonic() + most
+    while monotonic() < end:
+        check_stopped()
+        sleep(0.001)
+    return "done"
+
+
+def test_a_place_is_kept_for_light_work():
+    turns, let_go = Turns(Settings(running=3, waiting=10, share=60)), Event()
+
+    async def scene():
+        heavy = [asyncio.create_task(turns.run("heavy", let_go.wait, 30)) for _ in range(4)]
+        while turns.running < 2:
+            await asyncio.sleep(0)
+        assert turns.waiting == 2  # a place is free, but not for them
+        for _ in range(5):
+            assert await turns.run("light", lambda: "done") == "done"
+        assert (turns.running, turns.waiting) == (2, 2)
+        let_go.set()
+        assert await asyncio.gather(*heavy) == [True] * 4
+
+    try:
+        asyncio.run(scene())
+    finally:
+        let_go.set()
+
+
+def test_who_has_had_its_share_gives_way_to_those_who_wait():
+    turns, began = Turns(Settings(running=2, share=0.05)), Event()
+
+    async def scene():
+        long = asyncio.create_task(turns.run("heavy", stepping, began))
+        await asyncio.to_thread(began.wait, 30)
+        await asyncio.sleep(0.2)
+        assert not long.done()  # nobody waits
+        assert await turns.run("heavy", lambda: "done") == "done"
+        with pytest.raises(Problem) as stopped:
+            await long
+        assert (stopped.value.status, stopped.value.reason) == (503, "share")
+        assert "0.05 seconds while others waited" in stopped.value.detail
+        await nobody_runs(turns)
+
+    asyncio.run(scene())
+
+
+def test_long_work_does_not_hold_up_a_change_and_never_stops_one():
+    turns, began = Turns(Settings(running=3, share=0.05)), Event()
+
+    async def scene():
+        long = asyncio.create_task(turns.run("heavy", stepping, began))
+        await asyncio.to_thread(began.wait, 30)
+        change = asyncio.create_task(turns.run("change", stepping, Event(), 0.3))
+        with pytest.raises(Problem):
+            await long
+        waiting = [asyncio.create_task(turns.run("heavy", lambda: "done")) for _ in range(3)]
+        assert await asyncio.gather(*waiting) == ["done"] * 3
+        assert await change == "done"
+
+    asyncio.run(scene())
+
+
+@pytest.mark.parametrize("way", ["timeout", "gone"])
+def test_work_that_nobody_waits_for_is_stopped(way):
+    turns, began = Turns(Settings(running=2, timeout=0.1 if way == "timeout" else 30)), Event()
+
+    async def scene():
+        long = asyncio.create_task(turns.run("heavy", stepping, began))
+        await asyncio.to_thread(began.wait, 30)
+        if way == "gone":
+            long.cancel()
+        await ending_badly(long)
+        async with asyncio.timeout(10):
+            await nobody_runs(turns)
+
+    asyncio.run(scene())
+
+
+@pytest.mark.parametrize("method", sorted(RANKERS))
+def test_whatever_is_asked_a_stopped_query_leaves_nothing_behind(index, method):
+    served, stop = Served("digits", index, False, False), Stop()
+    queries = [Query(ids=[1], method=method)]
+    stop.set()
+    with stop.stoppable(), pytest.raises(StoppedError):
+        answering.answer_all(served, queries)
+    assert len(answering.answer_all(served, queries)[0]["results"]) == 10
+
+
+@pytest.mark.parametrize(
+    ("method", "parameters"),
+    [
+        ("ran", {"solver": "region", "budget": None}),
+        ("ran", {"solver": "cg"}),
+        ("ran", {"max_iter": 20, "gamma": "shared", "guard": False}),
+        ("manifold", {"solver": "iteration"}),
+        ("lcdp", {}),
+        ("tensor", {}),
+        ("self_diffusion", {}),
+        ("transduction", {}),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:1 of 1 queries ended at max_iter")
+def test_methods_look_at_the_flag_while_they_work(index, method, parameters):
+    answered, stop = index.query(1, method=method, top=5, **parameters), Stop()
+    stop.set()
+    with stop.stoppable(), pytest.raises(StoppedError):
+        index.query(1, method=method, top=5, **parameters)
+    assert index.query(1, method=method, top=5, **parameters).ids == answered.ids
+
+
+def test_queries_that_say_little_are_light():
+    assert Queries(queries=[Query(ids=[1])]).is_light
+    assert Queries(queries=[Query(ids=[1], parameters={"budget": 500, "fusion": 0.5})]).is_light
+    assert Queries(queries=[Query(ids=[1], method="euclidean", top=100)] * 8).is_light
+    for heavy in (
+        {"method": "lcdp"},
+        {"parameters": {"budget": "proven"}},
+        {"parameters": {"budget": 100_000}},
+        {"parameters": {"smoothness": 1.0}},
+        {"parameters": {"max_iter": 2}},
+        {"top": 1000},
+        {"offset": 1000},
+        {"ids": list(range(30))},
+        {"where": "a < 1"},
+    ):
+        assert not Queries(queries=[Query(**{"ids": [1], **heavy})]).is_light
+    assert not Queries(queries=[Query(ids=[1])] * 9).is_light

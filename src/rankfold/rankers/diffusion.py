@@ -10,6 +10,7 @@ import numpy as np
 
 from rankfold.check import check_choice, check_count, check_share
 from rankfold.graph import GraphRecipe
+from rankfold.parallel import check_stopped
 from rankfold.rankers.base import Unseen
 from rankfold.rankers.flow import Flow, degree_or_one
 from rankfold.rankers.ordering import FusionLike, joined, one_sided
@@ -96,9 +97,11 @@ class Scheme:
             start = None if start is None else start.T
         walks = [seeds]
         for _ in range(self.n_steps):
+            check_stopped()
             walks.append(walks[-1] if right is None else right @ walks[-1])
         scores = walks.pop() if start is None else start @ walks.pop()
         while walks:
+            check_stopped()
             spread = scores if left is None else left @ scores
             scores = self.alpha * spread + self.restart * walks.pop()
         return scores

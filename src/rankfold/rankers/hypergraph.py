@@ -11,6 +11,7 @@ from scipy import sparse
 from rankfold.check import check_count
 from rankfold.graph import AdaptiveGraph, candidate_lists
 from rankfold.neighbors import live_points
+from rankfold.parallel import check_stopped
 from rankfold.rankers.base import Unseen
 from rankfold.rankers.seeded import SeededRanker
 from rankfold.rankers.transition import random_walk, strongest
@@ -164,6 +165,7 @@ def _affinity(lists: sparse.csr_array, length: int, n_neighbors: int) -> sparse.
     weighted = sparse.csr_array(sparse.diags_array(weights) @ incidence)
     blocks = []
     for start in range(0, len(weights), BLOCK_ROWS):
+        check_stopped()
         block = slice(start, start + BLOCK_ROWS)
         alike = (incidence[block] @ columns).multiply(columns[block] @ incidence)
         blocks.append(_largest(alike.multiply(columns[block] @ weighted), MOST_KEPT))

@@ -10,6 +10,7 @@ from scipy import sparse
 from rankfold.check import check_count, check_share
 from rankfold.neighbors import live_points
 from rankfold.neighbors.rows import runs
+from rankfold.parallel import check_stopped
 from rankfold.rankers.base import Ranker, Unseen
 from rankfold.rankers.distance import signed_shares
 from rankfold.solvers.system import EPS, Wanted, longest_row
@@ -95,6 +96,7 @@ class KReciprocal(Ranker):
         sets = _expanded(_mutual(nearest(self.k1)), _mutual(nearest((self.k1 + 1) // 2)))
         weights = np.empty(sets.nnz)
         for point in live:
+            check_stopped()
             members = slice(*sets.indptr[point : point + 2])
             together = np.append(point, sets.indices[members])
             distances = engine.pairs(together)[0, 1:]

@@ -11,6 +11,7 @@ from scipy.sparse.linalg import cg
 
 from rankfold.check import check_count
 from rankfold.graph import GraphRecipe
+from rankfold.parallel import check_stopped
 from rankfold.rankers.base import Unseen
 from rankfold.rankers.flow import Flow, transduction_flow
 from rankfold.rankers.ordering import FusionLike, joined, one_sided
@@ -138,6 +139,7 @@ class GraphTransduction(GraphRanker):
         scores = gained.copy()
         scores[points, columns] = seeds
         for _ in range(n_steps):
+            check_stopped()
             scores = self._walk @ scores
             scores *= missed
             scores += gained
@@ -212,6 +214,7 @@ def _gradients(matrix: sparse.csr_array, b: FloatArray) -> tuple[FloatArray, int
     def count(_: FloatArray) -> None:
         nonlocal steps
         steps += 1
+        check_stopped()
 
     jacobi = sparse.diags_array(1 / matrix.diagonal())
     x, _ = cg(matrix, b, rtol=0.0, atol=LIMIT_TOL, maxiter=MOST_STEPS, M=jacobi, callback=count)

@@ -9,6 +9,7 @@ import numpy as np
 
 from rankfold.check import check_budget, check_choice, check_count, check_positive, check_share
 from rankfold.graph import GraphRecipe
+from rankfold.parallel import check_stopped
 from rankfold.rankers.base import Unseen
 from rankfold.rankers.flow import Flow, degree_or_one
 from rankfold.rankers.ordering import FusionLike
@@ -271,6 +272,7 @@ class Iteration:
         b[boundary.points] = boundary.rhs
         x, steps, converged = np.zeros(len(scale)), 0, False
         while not converged and steps < self.max_iter:
+            check_stopped()
             change = (b - self.matrix @ x) / degrees
             converged = bool(np.linalg.norm(scale * change) / (1 - self.alpha) <= self.tol)
             if not converged:

@@ -9,10 +9,10 @@ from typing import Any
 from rankfold.check import InputError, UnreachableError, about
 from rankfold.index import Results
 from rankfold.layout import kind_without_map
+from rankfold.parallel import check_stopped
 from rankfold.service.images import given_image, image_of, thumbnail
 from rankfold.service.requests import Query, Question, Wanted
 from rankfold.service.served import REACHING, Served, version_of
-from rankfold.service.turns import check_wanted
 
 
 def list_all(shelf: Iterable[Served]) -> dict[str, Any]:
@@ -30,7 +30,7 @@ def answer_all(served: Served, queries: list[Query]) -> list[dict[str, Any]]:
     """Answer queries one after the other, for as long as somebody waits for them."""
     answers = []
     for place, query in enumerate(queries):
-        check_wanted()
+        check_stopped()
         with about(f"queries[{place}]"):
             answers.append(answer(ask(served, query), query))
     return answers

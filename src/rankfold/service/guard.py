@@ -11,6 +11,12 @@ from rankfold.service.leaving import answer_unless_gone
 from rankfold.service.problems import Problem
 from rankfold.service.settings import ANY_HOST, Settings
 
+LONG_BODY, BYTES_PER_BRACKET, BETWEEN_LONG_BODIES = 2**16, 64, 0.05
+"""Bodies above so many bytes have a bracket in so many, and come at least so many seconds apart."""
+
+CHANGES = ("/add", "/update", "/remove")
+"""How the addresses of changes end."""
+
 
 class Guard:
     """Middleware that reads the bodies of requests, within their limits, before the app runs.
@@ -25,6 +31,7 @@ class Guard:
         self._app, self._settings = app, settings
         self._hosts = {host.lower() for host in settings.hosts}
         self._n_bodies = self._n_held = 0
+        self._long_bodies = asyncio.Lock()
         # Otherwise the longest body could never arrive.
         self._most_held = max(settings.held_bytes, settings.body_bytes)
 
@@ -39,17 +46,37 @@ class Guard:
             await answer_unless_gone(self._app, scope, b"", receive, send)
             return
         _check_kind(headers.get("content-type", ""))
-        self._check_length(headers.get("content-length", "0"))
+        most = self._most_bytes(scope["path"])
+        self._check_length(headers.get("content-length", "0"), most)
         if self._n_bodies >= self._settings.bodies:
             raise _busy()
         self._n_bodies += 1
         body = bytearray()
         try:
-            if await self._read(receive, body):
+            if await self._read(receive, body, most):
+                await self._meter(body, most)
                 await answer_unless_gone(self._app, scope, bytes(body), receive, send)
         finally:
             self._n_bodies -= 1
             self._n_held -= len(body)
+
+    async def _meter(self, body: bytearray, most: int) -> None:
+        """Let long bodies through one by one: nothing else happens while they are parsed.
+
+        In another thread parsing would hold the interpreter as well. So a body must not have more
+        lists and objects than a request of its length needs, and there is time between two.
+        """
+        if len(body) <= LONG_BODY:
+            return
+        if body.count(b"[") + body.count(b"{") > most // BYTES_PER_BRACKET:
+            raise Problem(
+                413,
+                f"the body has more than {most // BYTES_PER_BRACKET} lists and objects; send less "
+                "at a time.",
+                reason="large_body",
+            )
+        async with self._long_bodies:
+            await asyncio.sleep(BETWEEN_LONG_BODIES)
 
     def _check_host(self, host: str) -> None:
         name = without_port(host.lower())
@@ -61,14 +88,20 @@ class Guard:
                 reason="host",
             )
 
-    def _check_length(self, length: str) -> None:
+    def _most_bytes(self, path: str) -> int:
+        """Return how long the body of a request may be; where there is no key, nobody changes."""
+        changes = self._settings.api_key is not None and path.endswith(CHANGES)
+        longest = self._settings.body_bytes
+        return longest if changes else min(longest, self._settings.read_bytes)
+
+    def _check_length(self, length: str, most: int) -> None:
         if not (length.isascii() and length.isdigit()):
             raise Problem(400, "Content-Length must be a whole number.")
         # A number of that many digits is too large whatever it is, and slow to read.
-        if len(length) > 18 or int(length) > self._settings.body_bytes:
-            raise self._too_large()
+        if len(length) > 18 or int(length) > most:
+            raise _too_large(most)
 
-    async def _read(self, receive: Receive, body: bytearray) -> bool:
+    async def _read(self, receive: Receive, body: bytearray, most: int) -> bool:
         """Read a body; return whether the client is still there."""
         try:
             async with asyncio.timeout(self._settings.body_timeout):
@@ -79,8 +112,8 @@ class Guard:
                     part = message.get("body", b"")
                     body += part
                     self._n_held += len(part)
-                    if len(body) > self._settings.body_bytes:
-                        raise self._too_large()
+                    if len(body) > most:
+                        raise _too_large(most)
                     if self._n_held > self._most_held:
                         raise _busy()
                     if not message.get("more_body", False):
@@ -93,12 +126,13 @@ class Guard:
                 reason="slow_body",
             ) from None
 
-    def _too_large(self) -> Problem:
-        return Problem(
-            413,
-            f"the body is longer than {self._settings.body_bytes} bytes; send less at a time.",
-            reason="large_body",
-        )
+
+def _too_large(most: int) -> Problem:
+    return Problem(
+        413,
+        f"the body is longer than {most} bytes; send less at a time.",
+        reason="large_body",
+    )
 
 
 def _busy() -> Problem:

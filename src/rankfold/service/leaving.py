@@ -1,4 +1,4 @@
-"""Work for a client that has gone is not begun."""
+"""Work for a client that has gone is not begun, or stopped."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ async def answer_unless_gone(
     """Let an app answer a request whose body was read, and stop it if the client leaves before.
 
     A page that asks anew with every move of a slider leaves many requests behind; those that
-    wait for their turn then make room. A turn that has begun is finished, also a change.
+    wait for their turn then make room, and those that have begun are stopped, but for a change.
     """
     started = False
     gone = asyncio.create_task(_gone(receive))

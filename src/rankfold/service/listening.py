@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import socket
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from errno import EADDRINUSE
 from ipaddress import ip_address
 from math import ceil
 
+import h11
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from rankfold.check import InputError
 from rankfold.index import Index
@@ -18,6 +22,12 @@ from rankfold.service.allocating import keep_memory_together
 from rankfold.service.app import create_app
 from rankfold.service.logs import write_logs
 from rankfold.service.settings import ANY_HOST, KEY_VARIABLE, LOOPBACK, Settings
+
+SWITCH_SECONDS = 0.001
+"""After which a thread passes on the interpreter: a light query asks for it many times."""
+
+GRACE = 5.0
+"""Seconds in which requests may end after SIGTERM; supervisors commonly kill after ten."""
 
 HERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104, where these are reached from this machine
 
@@ -84,7 +94,9 @@ def run(
     level: str = "info",
     ready: Callable[[str], None] = lambda _: None,
 ) -> None:
-    """Serve until SIGTERM or Ctrl-C; requests that run are finished before.
+    """Serve until SIGTERM or Ctrl-C; requests that run are finished before, if they soon are.
+
+    Whatever runs `GRACE` seconds later is stopped; a change that has begun is finished in any case.
 
     Parameters
     ----------
@@ -99,6 +111,7 @@ def run(
     """
     write_logs(level)
     keep_memory_together()
+    sys.setswitchinterval(SWITCH_SECONDS)
     config = uvicorn.Config(
         create_app(indexes, settings),
         lifespan="on",
@@ -107,7 +120,8 @@ def run(
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        timeout_graceful_shutdown=ceil(settings.timeout + settings.body_timeout),
+        http=patient_for(settings.body_timeout),
+        timeout_graceful_shutdown=ceil(min(settings.timeout, GRACE)),
     )
     server = _Server(config, lambda: ready(address_of(place)))
     # uvicorn raises the signal once more when it has ended, which would end us before our indexes.
@@ -135,3 +149,44 @@ class _Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         self._ready()
+
+
+def patient_for(seconds: float) -> type[H11Protocol]:
+    """Return connections that are closed where headers, or then a body, take longer to arrive.
+
+    An app sees a request when its headers are there. It may answer before the body is, and nobody
+    would wait for the end of that.
+    """
+
+    class Connection(H11Protocol):
+        _late: asyncio.TimerHandle | None = None
+        _state: type[h11.Sentinel] | None = None
+
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            super().connection_made(transport)
+            self._wait()
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            state = self.conn.their_state
+            if state not in (h11.IDLE, h11.SEND_BODY):
+                self._wait_no_more()
+            elif self._late is None or state is not self._state:
+                self._wait(state)
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self._wait_no_more()
+            super().connection_lost(exc)
+
+        def _wait(self, state: type[h11.Sentinel] = h11.IDLE) -> None:
+            self._wait_no_more()
+            # Of a body the app says that it is late, which takes a moment.
+            patience = seconds if state is h11.IDLE else seconds + 1
+            self._late, self._state = self.loop.call_later(patience, self.transport.close), state
+
+        def _wait_no_more(self) -> None:
+            if self._late is not None:
+                self._late.cancel()
+                self._late = None
+
+    return Connection

@@ -92,7 +92,7 @@ class Metrics:
     async def text(self) -> bytes:
         """Return all as text; where the indexes do not answer soon, with the points known last."""
         with suppress(Problem):
-            counts = await self._counting.run(counted, self._indexes)
+            counts = await self._counting.run("light", counted, self._indexes)
             self._points.clear()
             for name, n_points in counts.items():
                 self._points.labels(name).set(n_points)

@@ -19,13 +19,13 @@ router = APIRouter(prefix="/v1/indexes", dependencies=[Depends(reading_key)], ta
 async def list_indexes(request: Request, turn: Turn) -> JSONResponse:
     """List all indexes."""
     shelf: dict[str, Served] = request.app.state.served
-    return await turn.answer(answering.list_all, shelf.values())
+    return await turn.answer("light", answering.list_all, shelf.values())
 
 
 @router.get("/{name}", response_model=responses.Info)
 async def info(served: Chosen, turn: Turn) -> JSONResponse:
     """Tell what there is to know about an index."""
-    return await turn.answer(served.info)
+    return await turn.answer("light", served.info)
 
 
 @router.post("/{name}/query", response_model=responses.Answers)
@@ -39,7 +39,7 @@ async def query(
         ranked = [(answer["method"], answer["certified"]) for answer in answers]
         return JSONResponse({"answers": answers}), ranked
 
-    response, ranked = await turn.run(answered)
+    response, ranked = await turn.run("light" if body.is_light else "heavy", answered)
     for method, certified in ranked:
         request.app.state.metrics.ranked(method, certified)
     return response
@@ -48,13 +48,13 @@ async def query(
 @router.post("/{name}/explain", response_model=responses.Reason)
 async def explain(served: Chosen, body: requests.Question, turn: Turn) -> JSONResponse:
     """Say why a point has its place in the answer to a query."""
-    return await turn.answer(answering.explain, served, body)
+    return await turn.answer("heavy", answering.explain, served, body)
 
 
 @router.post("/{name}/points", response_model=responses.Points)
 async def points(served: Chosen, body: requests.Wanted, turn: Turn) -> JSONResponse:
     """Look points up: payload, vectors, pictures."""
-    return await turn.answer(answering.look_up, served, body)
+    return await turn.answer("light", answering.look_up, served, body)
 
 
 @router.get("/{name}/map", response_model=responses.Map)
@@ -69,4 +69,4 @@ async def map_of(
     ] = requests.MOST_MAPPED,
 ) -> JSONResponse:
     """Tell where points are drawn in the plane."""
-    return await turn.answer(answering.draw, served, column, limit)
+    return await turn.answer("heavy", answering.draw, served, column, limit)

@@ -25,6 +25,9 @@ MOST_MAPPED, MOST_BUDGET = 100_000, 1_000_000
 LONGEST_CONDITION, LONGEST_NAME, MOST_COLUMNS = 2000, 1000, 500
 MOST_FEATURES = 100_000
 
+LIGHT_QUERIES, LIGHT_EXAMPLES, LIGHT_RESULTS, LIGHT_BUDGET = 8, 20, 200, 10_000
+"""Up to so many queries, each of so many examples, results and points with a score, are light."""
+
 FEW = 20
 """Unknown fields that are named one by one; millions of errors would take minutes to tell."""
 
@@ -180,6 +183,20 @@ class Query(Body):
         default=None, description="Columns of payload to return: all where null, none where empty."
     )
 
+    @property
+    def is_light(self) -> bool:
+        """Whether it is solved by the default method, within a small budget."""
+        given, budget = self.parameters.model_fields_set, self.parameters.budget
+        examples = (self.ids, self.vectors, self.negative, self.negative_vectors)
+        return (
+            self.method in ("ran", "euclidean")
+            and given <= {"budget", "fusion"}
+            and (budget in (None, "auto") or (isinstance(budget, int) and budget <= LIGHT_BUDGET))
+            and sum(map(len, examples)) <= LIGHT_EXAMPLES
+            and self.top + self.offset <= LIGHT_RESULTS
+            and self.where is None
+        )
+
     def arguments(self) -> dict[str, Any]:
         """Return it as arguments of `Index.query`."""
         return {
@@ -206,6 +223,11 @@ class Queries(Body):
     model_config = ConfigDict(
         extra="forbid", json_schema_extra={"examples": [{"queries": [{"ids": [0], "top": 5}]}]}
     )
+
+    @property
+    def is_light(self) -> bool:
+        """Whether this takes little time whatever the index, once its graph is there."""
+        return len(self.queries) <= LIGHT_QUERIES and all(one.is_light for one in self.queries)
 
 
 class Question(Body):

@@ -36,10 +36,15 @@ class Settings:
         Longest body of a request.
     bodies, held_bytes : int
         Bodies kept in memory at a time, and how long they may be together; one is always allowed.
+    read_bytes : int
+        Longest body of a request that changes nothing: while it is parsed, nothing else happens.
     timeout, body_timeout : float
-        Seconds for a request, and for its body to arrive.
+        Seconds for a request, and for each of its headers and its body to arrive.
+    share : float
+        Seconds after which work is stopped where others wait for its place.
     running, waiting : int
-        Requests that are worked on at a time, and that may wait for their turn.
+        Requests that are worked on at a time, half of them light ones, and that may wait for
+        their turn.
 
     Examples
     --------
@@ -51,10 +56,12 @@ class Settings:
     hosts: tuple[str, ...] = LOOPBACK
     origins: tuple[str, ...] = ()
     body_bytes: int = 8 * 2**20
+    read_bytes: int = 2**20
     bodies: int = 128
     held_bytes: int = 32 * 2**20
     timeout: float = 30.0
     body_timeout: float = 10.0
+    share: float = 2.0
     running: int = 4
     waiting: int = 64
 

@@ -22,19 +22,19 @@ router = APIRouter(prefix="/v1/indexes", dependencies=[Depends(writing_key)], ta
 @router.post("/{name}/add", response_model=responses.Changed)
 async def add(served: Chosen, body: requests.NewPoints, turn: Turn) -> JSONResponse:
     """Add points, all or none of them."""
-    return await turn.answer(add_points, served, body.points)
+    return await turn.answer("change", add_points, served, body.points)
 
 
 @router.post("/{name}/update", response_model=responses.Changed)
 async def update(served: Chosen, body: requests.ChangedPoints, turn: Turn) -> JSONResponse:
     """Give points other vectors, another payload, or both: all of them or none."""
-    return await turn.answer(update_points, served, body.points)
+    return await turn.answer("change", update_points, served, body.points)
 
 
 @router.post("/{name}/remove", response_model=responses.Changed)
 async def remove(served: Chosen, body: requests.Removed, turn: Turn) -> JSONResponse:
     """Remove points, all or none of them."""
-    return await turn.answer(remove_points, served, body.ids)
+    return await turn.answer("change", remove_points, served, body.ids)
 
 
 def add_points(served: Served, points: Sequence[requests.NewPoint]) -> dict[str, Any]:

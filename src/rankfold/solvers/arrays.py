@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rankfold.parallel import NEVER
 from rankfold.solvers.system import Boundary
 
 PROVEN, WITHIN_TOL, OUT_OF_BUDGET, NEEDS_ROWS, PAUSED = range(5)
@@ -75,7 +76,7 @@ class Workspace(NamedTuple):
     The first five have an entry per point. The others are filled from their beginning, up
     to the number of points or edges that were touched; memory beyond is never used. ``touched``,
     ``valued`` (those with a value) and ``likely`` (those that may be among the best) have room for
-    one more point, ``queue`` for `PREFETCH_DISTANCE` more.
+    one more point, ``queue`` for `PREFETCH_DISTANCE` more. ``stop`` is the flag of `Stop`.
     """
 
     residual: Floats
@@ -93,6 +94,7 @@ class Workspace(NamedTuple):
     columns: NDArray[np.int32]
     weights: NDArray[Any]
     compact: Floats
+    stop: NDArray[np.uint8]
 
     @classmethod
     def of(cls, arrays: Arrays, inverse: Floats) -> Workspace:
@@ -114,6 +116,7 @@ class Workspace(NamedTuple):
             np.empty(n_edges, dtype=np.int32),
             np.empty(n_edges, dtype=arrays.weights.dtype),
             np.empty((7, n_points)),
+            NEVER,
         )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import cg
 
+from rankfold.parallel import check_stopped
 from rankfold.solvers.system import EPS, Boundary, Effort, System, longest_row, solution_of
 from rankfold.types import FloatArray, IntArray, Solution
 
@@ -73,6 +74,7 @@ class GradientSolver:
         def count(_: FloatArray) -> None:
             nonlocal steps
             steps += 1
+            check_stopped()
 
         found, _ = cg(
             among,

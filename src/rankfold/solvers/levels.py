@@ -113,7 +113,7 @@ def solve(system, work, progress, query, top, tol, budgets, rule):  # type: igno
     if n_steps == 0:  # the right-hand side was added up
         drift = fresh
     pause, passed, due = n_edges + rule.pause, 0, np.inf
-    while n_edges < pause:
+    while n_edges < pause and not work.stop[0]:
         if whole:
             progress = Progress(
                 n, n_copied, whole, level, drift, last, above, below, n_steps, n_edges, PAUSED
@@ -227,7 +227,7 @@ def solve_whole(system, work, progress, query, top, tol, fresh, most_edges):  # 
     ends, columns, weights = system.indptr[1:], system.indices, system.weights
     pause = n_edges + most_edges
     square = set_out(system, work, n, n)
-    while n_edges < pause:
+    while n_edges < pause and not work.stop[0]:
         steps, square = advance(ends, columns, weights, system, work, n, square, level, MOST_STEPS)
         settle(work, n)
         n_steps += steps
@@ -330,7 +330,7 @@ def advance(ends, columns, weights, system, work, n, square, target, most):  # t
     plain, margin, touched = system.plain, system.margin, work.touched
     steps = 0
     worst = np.inf
-    while steps < most and square > 0.0 and worst > target:
+    while steps < most and square > 0.0 and worst > target and not work.stop[0]:
         curvature = multiply(ends, columns, weights, work, n)
         if curvature <= 0.0:  # what is left is too small for its square
             break
@@ -450,7 +450,7 @@ def solve_inside(system, work, n, size):  # type: ignore[no-untyped-def]
         u[a] = r[a] * inverse[point]
         square += u[a] * r[a]
     target, steps = FINAL_DEPTH * FINAL_DEPTH * square, 0
-    while square > target and steps < MOST_STEPS:
+    while square > target and steps < MOST_STEPS and not work.stop[0]:
         curvature = multiply(work.ends, work.columns, work.weights, work, n_region)
         if curvature <= 0.0:
             break

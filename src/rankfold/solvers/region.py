@@ -10,6 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from rankfold.check import InputError
+from rankfold.parallel import check_stopped, stop_flag
 from rankfold.solvers.arrays import (
     NEEDS_ROWS,
     NOT_BEGUN,
@@ -147,9 +148,11 @@ class RegionSolver:
         found = Found.empty(len(boundaries), max(tops, default=0), len(batch.left_out))
         done, progress = 0, NOT_BEGUN
         while done < len(boundaries):
+            check_stopped()
             done, progress = levels.answer(
                 self.arrays, work, self.inverse, batch, found, done, progress, tol, self.rule
             )
+        check_stopped()
         self._idle.append(work)  # one that an exception left in use is not taken back
         yield from self._solutions(boundaries, efforts, found)
 
@@ -192,7 +195,9 @@ class RegionSolver:
         top = len(self.inverse) if effort.top is None else effort.top
         progress = levels.started(arrays, work, query, tol)
         while progress.state == PAUSED:
+            check_stopped()
             progress = levels.solve(arrays, work, progress, query, top, tol, budget, self.rule)
+        check_stopped()
         points: IntArray = np.empty(top, dtype=np.int64)
         scores: FloatArray = np.empty(top)
         count = 0
@@ -246,9 +251,10 @@ class RegionSolver:
 
     def _workspace(self) -> Workspace:
         try:
-            return self._idle.pop()
+            work = self._idle.pop()
         except IndexError:
-            return Workspace.of(self.arrays, self.inverse)
+            work = Workspace.of(self.arrays, self.inverse)
+        return work._replace(stop=stop_flag())
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_idle": []}

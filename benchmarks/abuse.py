@@ -1,0 +1,205 @@
+"""Can one client hold up the others? A light query beside attacks of every kind.
+
+The service is a process of its own, without a key, so that whoever reaches it may read. Some
+attackers at a time send what costs most, and hang up after a second; meanwhile another client asks
+a small index for the ten best, again and again. At the end SIGTERM is sent while the most expensive
+attack goes on.
+"""
+
+import json
+import os
+import signal
+import socket
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Event, Thread
+from time import monotonic, sleep
+
+import httpx
+import numpy as np
+from kit.load import process
+from kit.memory import resident_mb
+from kit.report import OUT, Goal, options, publish, table, versions
+
+from rankfold import Index
+from rankfold.datasets.synthetic import sheets
+
+LARGE, FACTORISED, SMALL = 70_000, 4_900, 2_000
+N_ATTACKERS, PATIENCE = 8, 1.0
+MOST_P99, MOST_UNTIL_END = 0.5, 10.0
+
+
+def query_body(number, **query):
+    return json.dumps({"queries": [{"ids": [number % SMALL], **query}]}).encode()
+
+
+def asking(index, body, headers=()):
+    """Return a whole request for answers of an index."""
+    lines = [f"POST /v1/indexes/{index}/query HTTP/1.1", "Host: localhost", *headers]
+    lines += ["Content-Type: application/json", f"Content-Length: {len(body)}", "", ""]
+    return "\r\n".join(lines).encode() + body
+
+
+def costly(number, **parameters):
+    hard = {"smoothness": 1e6, "tol": 1e-12, **parameters}
+    return asking("large", query_body(number, parameters=hard))
+
+
+def alternations(number):
+    return costly(number, max_iter=20, gamma="shared", guard=False, n_neighbors=10)
+
+
+def proofs(number):
+    return costly(number, budget="proven", fusion="none")
+
+
+def steps(number):
+    return asking("large", query_body(number, method="lcdp", parameters={"n_steps": 1000}))
+
+
+def factorisations(number):
+    return asking("medium", query_body(number, parameters={"smoothness": 1 + number / 7}))
+
+
+def many_values(number):
+    return asking("small", b'{"queries":[' + b"[]," * 340_000 + b"{}]}")
+
+
+def deep(number):
+    return asking("small", b"[" * 1_000_000)
+
+
+def slow_headers(number):
+    return b"GET /v1/indexes HTTP/1.1\r\nHost: localhost\r\nX-Slow: "
+
+
+def endless_body(number):
+    lines = ["POST /v1/nothing HTTP/1.1", "Host: localhost", "Transfer-Encoding: chunked", "", ""]
+    return "\r\n".join(lines).encode() + b"1\r\n0\r\n" * 1000
+
+
+ATTACKS = {
+    "nobody": None,
+    "20 alternations of a shared gamma": alternations,
+    "proofs at smoothness 1e6": proofs,
+    "1,000 steps of LCDP": steps,
+    "a factorisation for every request": factorisations,
+    "bodies of a million bytes, all brackets": many_values,
+    "a million levels of brackets": deep,
+    "headers that never end": slow_headers,
+    "bodies that never end": endless_body,
+}
+
+
+def attack(address, request, number, over):
+    """Send requests, one after the other, and hang up after a second."""
+    host, port = address.removeprefix("http://").split(":")
+    while not over.is_set():
+        try:
+            with socket.create_connection((host, int(port)), timeout=PATIENCE) as connection:
+                connection.sendall(request(number))
+                while connection.recv(65536):
+                    pass
+        except OSError:  # it took too long, or was refused
+            pass
+        number += N_ATTACKERS
+
+
+def light_queries(address, seconds):
+    """Ask for some seconds; return how long each answer took, and how many were refused."""
+    took, refused = [], 0
+    until, number = monotonic() + seconds, 0
+    with httpx.Client(base_url=address, timeout=60) as client:
+        while monotonic() < until:
+            number += 1
+            body = {"queries": [{"ids": [number % SMALL]}]}
+            start = monotonic()
+            refused += client.post("/v1/indexes/small/query", json=body).status_code != 200
+            took.append(monotonic() - start)
+            sleep(0.02)
+    return np.array(took), refused
+
+
+def under(service, request, seconds):
+    """Return a row: a light query beside an attack."""
+    over = Event()
+    arguments = [(service.address, request, number, over) for number in range(N_ATTACKERS)]
+    attackers = [Thread(target=attack, args=given) for given in arguments if request]
+    for attacker in attackers:
+        attacker.start()
+    sleep(2 * PATIENCE if request else 0)
+    took, refused = light_queries(service.address, seconds)
+    over.set()
+    for attacker in attackers:
+        attacker.join()
+    return {
+        "queries": len(took),
+        "median s": float(np.median(took)),
+        "p99 s": float(np.quantile(took, 0.99)),
+        "most s": float(took.max()),
+        "refused": refused,
+        "MB": resident_mb(service.number),
+    }
+
+
+def seconds_until_end(service):
+    """Send SIGTERM in the middle of an attack; return how long the process takes to end."""
+    over = Event()
+    arguments = [(service.address, alternations, number, over) for number in range(N_ATTACKERS)]
+    attackers = [Thread(target=attack, args=given) for given in arguments]
+    for attacker in attackers:
+        attacker.start()
+    sleep(2 * PATIENCE)
+    os.kill(service.number, signal.SIGTERM)
+    start = monotonic()
+    os.waitid(os.P_PID, service.number, os.WEXITED | os.WNOWAIT)
+    took = monotonic() - start
+    over.set()
+    for attacker in attackers:
+        attacker.join()
+    return took
+
+
+def build(folder):
+    paths = []
+    for name, n_points in (("large", LARGE), ("medium", FACTORISED), ("small", SMALL)):
+        print(f"building an index of {n_points:,} points", flush=True)
+        data = sheets(n_points, n_sheets=10)
+        Index.build(data.X.astype(np.float32), path=folder / name).close()
+        paths.append(str(folder / name))
+    return paths
+
+
+def main():
+    parser = options(__doc__)
+    parser.add_argument("--seconds", type=int, default=20, help="of each attack")
+    arguments = parser.parse_args()
+    script = str(Path(sys.executable).with_name("rankfold"))
+    with TemporaryDirectory(prefix="rankfold-abuse-") as folder:
+        command = [script, "serve", *build(Path(folder)), "--port", "0", "--log-level", "error"]
+        with process(command, OUT / "abuse.log") as service:
+            rows = table(
+                {"attack": name, **under(service, request, arguments.seconds)}
+                for name, request in ATTACKS.items()
+            )
+            ended = seconds_until_end(service)
+    attacked = [row for row in rows if row["attack"] != "nobody"]
+    goals = [
+        Goal("p99 of a light query, worst", max(row["p99 s"] for row in attacked),
+             most=MOST_P99, unit="s"),
+        Goal("light queries refused", sum(row["refused"] for row in attacked), most=0),
+        Goal("from SIGTERM to the end", ended, most=MOST_UNTIL_END, unit="s"),
+    ]  # fmt: skip
+    intro = [
+        *__doc__.split("\n\n")[1].splitlines(),
+        "",
+        f"{LARGE:,}, {FACTORISED:,} and {SMALL:,} points on sheets; {N_ATTACKERS} attackers, "
+        f"{arguments.seconds} s each. " + versions("rankfold", "fastapi", "uvicorn"),
+    ]
+    publish("abuse", "a light query beside attacks", intro, {"Attacks": rows}, goals,
+            docs=arguments.docs)  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

@@ -11,7 +11,8 @@ from ran_cases import QUERIES, RAN, READINGS, by_reference, rank_quietly, sheet
 from sklearn.exceptions import ConvergenceWarning
 
 from rankfold import Query, datasets
-from rankfold.check import InputError
+from rankfold.check import InputError, check_query
+from rankfold.rankers import alternation
 from rankfold.rankers.graph_step import CandidateLists
 
 
@@ -317,3 +318,38 @@ def test_alternations_are_those_of_the_reference(gamma, candidates):
     assert len(next(ranker.alternations([7, 3], top=5))) == 5
     with pytest.raises(InputError, match="database has rows 0 to 59"):
         next(ranker.alternations(60))
+
+
+@pytest.mark.parametrize("budget", [3, 8, 20, None])
+@pytest.mark.parametrize("smoothness", [0.3, 10.0])
+def test_later_alternations_are_within_their_bound_on_the_whole_graph(
+    budget, smoothness, monkeypatch
+):
+    learned = []
+
+    def remembering(turns, graph, start):
+        solved = solve(turns, graph, start)
+        learned.append(graph)
+        return solved
+
+    solve = alternation.Turns._solve
+    monkeypatch.setattr(alternation.Turns, "_solve", remembering)
+    for seed in range(12):
+        X = np.random.default_rng(seed).standard_t(2, size=(60, 2))
+        ranker = RAN(
+            n_neighbors=4, smoothness=smoothness, max_iter=3, solver="region", budget=budget,
+            guard=False, tol=1e-3, fusion="none",
+        ).fit(X)  # fmt: skip
+        query = check_query(Query([0, 1, 2], weights=[1.0, 0.5, -0.5]), 60, 2)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            solution = ranker.scored(query, 0)
+        graph = learned[-1]
+        weights = ranker._alternation.base(later=True).weights.toarray()
+        rows = np.zeros((len(graph.points), 60))
+        rows[:, graph.columns] = graph.weights.toarray()
+        weights[graph.points], weights[:, graph.points] = rows, rows.T
+        exact = reference.f_step(weights, smoothness, query.ids, query.weights)
+        scores = np.zeros(60)
+        scores[solution.points] = solution.scores
+        assert np.abs(scores - exact).max() <= solution.bound + 1e-13

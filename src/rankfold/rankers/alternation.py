@@ -11,6 +11,7 @@ from scipy import sparse
 
 from rankfold.graph import ClosedForm
 from rankfold.neighbors import Engine
+from rankfold.parallel import check_stopped
 from rankfold.rankers.graph_step import CandidateLists, GraphStep, Rows
 from rankfold.solvers import Boundary, DirectSolver, Effort, GradientSolver, System
 from rankfold.types import Ended, FloatArray, IntArray, Neighbors, Query, Solution, Trace
@@ -235,12 +236,12 @@ class Turns:
         """
         learned_for = start
         while True:
+            check_stopped()
             scores, outside = self._solve(graph, start)
             outside = np.abs(outside)
             asking = np.flatnonzero(outside > self.alternation.tol / 2)
             if self.fixed or not len(asking):
-                bound = max(scores.bound, float(outside.max(initial=0.0)))
-                return replace(scores, bound=bound)
+                return replace(scores, bound=scores.bound + float(outside.max(initial=0.0)))
             start = scores
             new = graph.columns[len(graph.points) :][asking]
             region = np.union1d(graph.points, self._bordered(new, True))
@@ -363,7 +364,14 @@ class Turns:
         return Learned(points, np.concatenate([points, around]), weights, cost, squares)
 
     def _solve(self, graph: Learned, start: Solution) -> tuple[Solution, FloatArray]:
-        """Return scores of the region, and the residuals at the points around it."""
+        """Return scores of the region, and the residuals at the points around it.
+
+        The system of the region has the margins ``m = 1 + leak``, those of the whole graph are 1.
+        A bound of the former, in whichever norm, is at least ``|r_i| / max m`` for every residual;
+        and scores that it set to zero, each at most as large as it is, change the residuals
+        around by no more than their couplings. So it is multiplied by both, and bounds, with the
+        residuals outside, the error on the whole graph.
+        """
         n_region, coupling = len(graph.points), 2 * self.step.smoothness
         inside, across = graph.weights[:, :n_region], graph.weights[:, n_region:]
         system = System.coupled(coupling * inside, coupling * across.sum(axis=1))
@@ -380,6 +388,9 @@ class Turns:
             if not self.everything:
                 solver.tol = self.alternation.tol / 10
             (found,) = solver.solve([boundary], [Effort(self.alternation.tol)], near)
+        widening = float(system.margin.max())
+        widening += coupling * float(across.sum(axis=0).max(initial=0.0))
+        found = replace(found, bound=found.bound * widening)
         outside: FloatArray = coupling * (across.T @ found.scores)
         facts: dict[str, Any] = {"n_iter": start.n_iter + found.n_iter}
         if not self.everything:

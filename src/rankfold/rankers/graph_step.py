@@ -10,9 +10,10 @@ from scipy import sparse
 
 from rankfold.graph.adaptive import adaptive_weights, projected_weights
 from rankfold.neighbors import Engine
+from rankfold.parallel import check_stopped
 from rankfold.types import FloatArray, IntArray, Neighbors
 
-BLOCK_BYTES = 2**24
+BLOCK_BYTES = 2**21
 """Size of the lists that are lifted at once."""
 
 
@@ -98,6 +99,7 @@ class GraphStep:
         cost, weights, rows, columns = 0.0, [], [], []
         waiting = [(np.arange(len(points)), width)]
         while waiting:
+            check_stopped()
             pending, width = waiting.pop()
             most = max(1, BLOCK_BYTES // (8 * width))
             if len(pending) > most:

@@ -356,9 +356,9 @@ def test_changes_and_other_parameters_from_many_threads_leave_no_memory_behind(m
 def test_rankers_are_kept_up_to_a_number_of_bytes(monkeypatch):
     X = np.random.default_rng(0).normal(size=(300, 4))
     with Index.build(X, n_neighbors=5) as index:
-        kept = index._answering._methods._fitted
         for smoothness in (1.0, 2.0, 3.0):
             index.query(0, smoothness=smoothness)
+        kept = index._answering._methods._fitted
         assert len(kept) == 3
         sizes = [methods.bytes_of(ranker) for ranker in kept.values()]
         monkeypatch.setattr(methods, "MOST_BYTES", int(1.5 * max(sizes)))

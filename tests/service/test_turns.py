@@ -33,7 +33,7 @@ async def nobody_runs(turns):
 
 
 def test_two_run_one_waits_the_next_is_sent_away():
-    app, work = guarded(Settings(running=3, waiting=1))
+    app, work = guarded(Settings(running=4, waiting=1))
     with running(app) as client, ThreadPoolExecutor(3) as threads:
         try:
             asked = [threads.submit(client.get, "/work") for _ in range(3)]
@@ -233,7 +233,7 @@ def stepping(began, most=30.0):
 
 
 def test_a_place_is_kept_for_light_work():
-    turns, let_go = Turns(Settings(running=3, waiting=10, share=60)), Event()
+    turns, let_go = Turns(Settings(running=4, waiting=10, share=60)), Event()
 
     async def scene():
         heavy = [asyncio.create_task(turns.run("heavy", let_go.wait, 30)) for _ in range(4)]
@@ -271,7 +271,7 @@ def test_who_has_had_its_share_gives_way_to_those_who_wait():
 
 
 def test_long_work_does_not_hold_up_a_change_and_never_stops_one():
-    turns, began = Turns(Settings(running=3, share=0.05)), Event()
+    turns, began = Turns(Settings(running=4, share=0.05)), Event()
 
     async def scene():
         long = asyncio.create_task(turns.run("heavy", stepping, began))

@@ -2,6 +2,7 @@
 
 import ctypes
 import pickle
+import subprocess
 import sys
 from pathlib import Path
 from threading import Thread
@@ -413,3 +414,15 @@ def test_factors_that_cannot_be_made_say_why():
     for holder in holders():
         holder.join(30)
         assert not holder.is_alive()
+
+
+def test_a_process_that_holds_factors_ends_in_order():
+    script = """
+import numpy as np
+from scipy import sparse
+from rankfold.solvers import DirectSolver, System
+solver = DirectSolver(System.ran(sparse.csr_array(np.ones((9, 9))), 1.0))
+print("done")
+"""
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "done\n", "")

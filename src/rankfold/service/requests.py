@@ -187,12 +187,12 @@ class Query(Body):
     def is_light(self) -> bool:
         """Whether it is solved by the default method, within a small budget."""
         given, budget = self.parameters.model_fields_set, self.parameters.budget
-        examples = (self.ids, self.vectors, self.negative, self.negative_vectors)
+        n_ids, n_vectors = len(self.ids + self.negative), len(self.vectors + self.negative_vectors)
         return (
             self.method in ("ran", "euclidean")
             and given <= {"budget", "fusion"}
             and (budget in (None, "auto") or (isinstance(budget, int) and budget <= LIGHT_BUDGET))
-            and sum(map(len, examples)) <= LIGHT_EXAMPLES
+            and n_ids + n_vectors <= LIGHT_EXAMPLES
             and self.top + self.offset <= LIGHT_RESULTS
             and self.where is None
         )

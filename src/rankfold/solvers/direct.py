@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from threading import Event, Thread
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 from scipy import sparse
@@ -166,8 +168,10 @@ class _SuperLU:
         self._factors: Any = None
         self._released, made = Event(), Future[Any]()
         arguments = ([matrix], made, self._released)
-        Thread(target=_hold, args=arguments, name="rankfold-factors", daemon=True).start()
+        self._holder = Thread(target=_hold, args=arguments, name="rankfold-factors", daemon=True)
+        self._holder.start()
         self._factors = made.result()
+        _LIVE.add(self)
         self.nnz = int(self._factors.nnz)
         self.nbytes = BYTES_PER_ENTRY * self.nnz
 
@@ -175,9 +179,24 @@ class _SuperLU:
         solution: FloatArray = self._factors.solve(b)
         return solution
 
-    def __del__(self) -> None:
+    def release(self) -> None:
+        """Let the thread free the factors."""
         self._factors = None  # before the thread is told, so that its reference is the last
         self._released.set()
+
+    def __del__(self) -> None:
+        self.release()
+
+
+_LIVE: WeakSet[_SuperLU] = WeakSet()
+
+
+@atexit.register
+def _release_all() -> None:
+    """Free all factors before the interpreter ends, after which their threads no longer run."""
+    for one in list(_LIVE):
+        one.release()
+        one._holder.join(1.0)
 
 
 def _hold(matrices: list[sparse.csc_array], made: Future[Any], released: Event) -> None:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from errno import EADDRINUSE
 from ipaddress import ip_address
 from math import ceil
+from typing import Any
 
 import h11
 import uvicorn
@@ -160,7 +161,7 @@ def patient_for(seconds: float) -> type[H11Protocol]:
 
     class Connection(H11Protocol):
         _late: asyncio.TimerHandle | None = None
-        _state: type[h11.Sentinel] | None = None
+        _state: Any = None
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             super().connection_made(transport)
@@ -178,7 +179,7 @@ def patient_for(seconds: float) -> type[H11Protocol]:
             self._wait_no_more()
             super().connection_lost(exc)
 
-        def _wait(self, state: type[h11.Sentinel] = h11.IDLE) -> None:
+        def _wait(self, state: Any = h11.IDLE) -> None:
             self._wait_no_more()
             # Of a body the app says that it is late, which takes a moment.
             patience = seconds if state is h11.IDLE else seconds + 1

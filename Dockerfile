@@ -2,7 +2,7 @@
 #   docker build -t rankfold .
 #   docker run -p 8765:8765 -v "$PWD:/data" --user "$(id -u):$(id -g)" -e RANKFOLD_API_KEY rankfold digits
 # With a key the service writes to the folder, which is why it runs as the one to whom that belongs.
-# Other commands: docker run -v "$PWD:/data" --entrypoint rankfold rankfold index info digits
+# Other commands: docker run -v "$PWD:/data" --entrypoint rankfold rankfold info digits
 FROM python:3.13-slim AS build
 ARG EXTRAS=serve,postgresql
 WORKDIR /source

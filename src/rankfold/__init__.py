@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rankfold import datasets, metrics
     from rankfold.check import InputError
+    from rankfold.databases import Collection
     from rankfold.evaluation import evaluate, tune
     from rankfold.graph import AdaptiveGraph, GaussianGraph
     from rankfold.index import Index
@@ -37,6 +38,7 @@ _HOMES = {
     "InputError": "rankfold.check",
     "ExactEngine": "rankfold.neighbors",
     "FaissEngine": "rankfold.neighbors",
+    "Collection": "rankfold.databases",
     "Index": "rankfold.index",
     "evaluate": "rankfold.evaluation",
     "tune": "rankfold.evaluation",
@@ -66,6 +68,7 @@ __all__ = [
     "RAN",
     "RANKERS",
     "AdaptiveGraph",
+    "Collection",
     "Dataset",
     "Euclidean",
     "ExactEngine",

@@ -55,13 +55,6 @@ class UnreachableError(DatabaseError):
     """A database does not answer, or no longer; the same may work later."""
 
 
-class MovedError(UnreachableError):
-    """A table was changed while it was read, and the database keeps no older state of it.
-
-    Whoever reads begins again.
-    """
-
-
 class MissingExtraError(ImportError):
     """An optional package is not installed; the message names the extra that brings it."""
 

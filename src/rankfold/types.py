@@ -216,8 +216,9 @@ class Solution:
     complete : bool
         Whether all points whose score is not zero are here, and not only the best.
     round_trips : int
-        How often a database was asked and answered on the way; 0 where all is in memory. A
-        search that several queries share counts for the first of them.
+        How often a database was asked and answered on the way; 0 where all is in memory.
+    n_gone : int
+        Results that were left out because they are no longer in the collection.
     shape : array of float, optional
         The scores by shape alone, where distance was fused with them.
     distances : array of float, optional
@@ -237,6 +238,7 @@ class Solution:
     n_touched: int = 0
     complete: bool = True
     round_trips: int = 0
+    n_gone: int = 0
     shape: FloatArray | None = None
     distances: FloatArray | None = None
     fused: Fused | None = None

@@ -1,5 +1,6 @@
 """Every command that the documentation shows, with the output that it shows."""
 
+import json
 import os
 import re
 import shlex
@@ -8,10 +9,12 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
+import psycopg
 import pytest
 from click.testing import CliRunner
 from databases.servers import postgresql
 
+from rankfold import datasets
 from rankfold.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -42,6 +45,7 @@ def examples(page):
 def run(command, place):
     """Return what a terminal would show."""
     if command.startswith("rankfold ") and not re.search(r"[|>]|\n", command):
+        command = os.path.expandvars(command)
         return CliRunner().invoke(main, shlex.split(command)[1:]).output  # needs no new process
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     return subprocess.run(
@@ -66,15 +70,21 @@ def check_page(page, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("page", PAGES)
 def test_commands_print_what_is_shown(page, tmp_path, monkeypatch):
-    monkeypatch.delenv("RANKFOLD_ENGINE", raising=False)
     check_page(page, tmp_path, monkeypatch)
 
 
 def test_commands_over_a_database_print_what_is_shown(tmp_path, monkeypatch):
     server = postgresql()
-    server.run("CREATE DATABASE documented")
-    monkeypatch.setenv("RANKFOLD_ENGINE", server.address("documented"))
+    server.run("CREATE DATABASE shop")
     try:
+        server.run("CREATE EXTENSION vector", "shop")
+        server.run("CREATE TABLE docs (id int PRIMARY KEY, digit int, v vector(64))", "shop")
+        digits = datasets.load("digits")
+        with psycopg.connect(server.address("shop")) as connection:
+            rows = zip(digits.labels.tolist(), digits.X.tolist(), strict=True)
+            given = [(i, digit, json.dumps(v)) for i, (digit, v) in enumerate(rows)]
+            connection.cursor().executemany("INSERT INTO docs VALUES (%s, %s, %s)", given)
+        monkeypatch.setenv("SHOP", server.address("shop"))
         check_page(OVER_A_DATABASE, tmp_path, monkeypatch)
     finally:
-        server.run("DROP DATABASE documented WITH (FORCE)")
+        server.run("DROP DATABASE shop WITH (FORCE)")

@@ -65,12 +65,6 @@ def test_why_nothing_was_kept(call, tmp_path):
     )
 
 
-def test_an_index_in_a_database_is_refused(call):
-    result = call("index", "learn", "name", "--engine", "postgresql://nobody@localhost/none")
-    assert result.exit_code != 0
-    assert "index copy" in result.stderr
-
-
 def test_interrupted_learning_leaves_the_index_as_it_was(script, tmp_path):
     with Index.build(sheets(12_000).X, path=tmp_path / "many") as index:
         facts = index.info()

@@ -1,258 +1,197 @@
-"""What PostgreSQL does beyond the contract: HNSW searches, few exchanges, names that are data."""
+"""What only PostgreSQL has: schemas, transactions, SQL that must not be broken out of."""
+
+import json
+import signal
+from threading import Thread
 
 import numpy as np
+import psycopg
 import pytest
-from databases.servers import postgresql, postgresql_address
-from databases.tables import COLUMNS, change, fill, no_points, points, rows, same_rows, settings
+from databases.servers import PostgreSQLServer, postgresql
+from psycopg import sql
 
-from rankfold.databases.contract import NewPoints
-from rankfold.databases.postgresql import PostgreSQL, portions, reading, schema
-from rankfold.storage.columns import Column
+from rankfold import Collection
+from rankfold.check import DatabaseError, InputError, UnreachableError
+from rankfold.databases.postgresql import PostgreSQL
 
-EVERYBODY = np.arange(20)
+N = 200
+EVIL = ['a"; DROP TABLE victim; --', "b'; DROP TABLE victim; --", "c %s %(keys)s {key}", "d.e"]
 
 
-@pytest.fixture(scope="module")
-def database():
-    return PostgreSQL(postgresql_address())
+def fill(server, database, names=("public", "docs", "id", "v"), n=N, kind="int"):
+    """Make a table of points; its names may be odd."""
+    schema, table, key, vector = names
+    X = np.random.default_rng(0).normal(size=(n, 4))
+    parts = [sql.Identifier(*some) for some in ((schema,), (schema, table), (key,), (vector,))]
+    with psycopg.connect(server.address(database), autocommit=True) as connection:
+        connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
+        connection.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(parts[0]))
+        create = f"CREATE TABLE {{}} ({{}} {kind} PRIMARY KEY, {{}} vector(4), note text)"
+        connection.execute(sql.SQL(create).format(*parts[1:]))
+        doubled = sql.Identifier(*(part.replace("%", "%%") for part in (schema, table)))
+        insert = sql.SQL("INSERT INTO {} VALUES (%s, %s, 'x')").format(doubled)
+        rows = [(row, json.dumps(vector)) for row, vector in enumerate(X.tolist())]
+        connection.cursor().executemany(insert, rows)
+
+
+def cut_off(server, database):
+    """End all connections to a database."""
+    others = f"WHERE datname = '{database}' AND pid <> pg_backend_pid()"
+    server.run(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity {others}")  # noqa: S608
 
 
 @pytest.fixture
-def table(database):
-    fill(database, "small")
-    table = database.open("small")
-    yield table
-    table.close()
-    database.drop("small")
+def database():
+    server, name = postgresql(), f"own_{np.random.default_rng().integers(2**62)}"
+    server.run(f"CREATE DATABASE {name}")
+    yield server, name
+    server.run(f"DROP DATABASE {name} WITH (FORCE)")
 
 
-@pytest.fixture(scope="module")
-def large(database):
-    """Return a table that is searched by HNSW, and its points."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(3000, 16)).astype(np.float32)
-    shade = rng.integers(0, 1000, len(X)).tolist()
-    given = NewPoints(np.arange(len(X)), list(range(len(X))), X, {"shade": shade}, None)
-    chosen, columns = settings(16, search="hnsw"), (Column("shade", "integer", 0),)
-    with database.create("large", chosen, columns, replace=False) as filling:
-        filling.add(given, None)
-        with filling.session() as session:
-            ((slots, _),) = session.search(X[5:6], 1)
-            assert slots.tolist() == [5]
-        filling.finish()
-    table = database.open("large")
-    yield table, given
-    table.close()
-    database.drop("large")
+@pytest.mark.parametrize("evil", EVIL)
+@pytest.mark.parametrize("place", range(4), ids=["schema", "table", "key", "vector"])
+def test_no_name_is_taken_for_sql(database, evil, place):
+    server, name = database
+    server.run("CREATE TABLE victim (id int)", name)
+    names = ["public", "docs", "id", "v"]
+    names[place] = evil if place else evil.replace(".", "_")
+    fill(server, name, names)
+    schema, table, key, vector = names
+    where = {"vector": vector, "key": key, "n_neighbors": 5}
+    with Collection.attach(server.address(name), f"{schema}.{table}", **where) as collection:
+        assert len(collection.query(3, top=5, where="note = 'x'")) == 5
+        assert collection.payload([3]) == {"note": ["x"]}
+        assert collection.refresh()["rewritten"] == 0
+        collection.detach()
+    assert server.run("SELECT count(*) FROM victim", name) == [(0,)]
 
 
-def test_an_index_in_the_making_finds_as_many_as_are_asked_for():
-    """By itself HNSW follows no more than a thousand candidates."""
-    by_index = "-cenable_seqscan%3Doff%20-cenable_sort%3Doff"
-    database, given = PostgreSQL(postgresql().address(options=by_index)), points(np.arange(1600))
-    making = database.create("making", settings(search="hnsw"), COLUMNS, replace=False)
-    with making as filling:
-        filling.add(given, None)
-        with filling.session() as session:
-            ((slots, _),) = session.search(given.vectors[:1], 1500)
-    assert len(np.unique(slots)) == 1500
+def test_no_key_or_value_is_taken_for_sql(database):
+    server, name = database
+    server.run("CREATE TABLE victim (id int)", name)
+    fill(server, name, kind="text")
+    with Collection.attach(server.address(name), "docs", n_neighbors=5) as collection:
+        for evil in EVIL:
+            with pytest.raises(InputError, match="no point"):
+                collection.query(evil)
+            assert len(collection.query("3", where=("note = %(a)s", {"a": evil}))) == 0
+        with pytest.raises(InputError, match="refuses"):
+            collection.query("3", where="note = 'x'); DROP TABLE victim; --")
+    assert server.run("SELECT count(*) FROM victim", name) == [(0,)]
 
 
-def test_large_changes_are_told_to_those_who_ask(table, monkeypatch):
-    monkeypatch.setattr("rankfold.databases.postgresql.table.FEW_SLOTS", 2)
-    given = points(EVERYBODY)
-    with table.reading() as session:
-        version = session.head.version
-    with table.writing() as writing:
-        writing.commit(change(given, [4], no_points())[0])
-    with table.reading() as session:
-        begun = session.round_trips
-        assert session.changed_since(version).tolist() == EVERYBODY.tolist()
-        assert session.round_trips == begun + 1
+def test_an_attachment_is_there_as_a_whole_or_not_at_all(database, monkeypatch):
+    server, name = database
+    fill(server, name)
+    write = PostgreSQL.write_rows
+
+    def cut(self, rows):
+        write(self, rows)
+        cut_off(server, name)
+
+    monkeypatch.setattr(PostgreSQL, "write_rows", cut)
+    with pytest.raises(UnreachableError, match="try again"):
+        Collection.attach(server.address(name), "docs", n_neighbors=5)
+    monkeypatch.undo()
+    assert server.run("SELECT to_regclass('docs_rankfold')", name) == [(None,)]
+    with Collection.attach(server.address(name), "docs", n_neighbors=5) as collection:
+        answer = collection.query(3)
+        server.run("DELETE FROM docs WHERE id = 9", name)
+        monkeypatch.setattr(PostgreSQL, "write_rows", cut)
+        with pytest.raises(UnreachableError):
+            collection.refresh()
+        monkeypatch.undo()
+        assert collection.info()["points"] == N
+        assert collection.query(3).scores.tolist() == answer.scores.tolist()
+        assert collection.refresh()["removed"] == 1
 
 
-def true_nearest(X, vector, k):
-    return np.argsort(((X.astype(np.float64) - vector) ** 2).sum(axis=1))[:k]
+def test_a_server_that_is_killed_in_the_middle_of_a_refresh(monkeypatch):
+    server = PostgreSQLServer(durable=True)
+    fill(server, "postgres")
+    collection = Collection.attach(server.address(), "docs", n_neighbors=5)
+    server.run("DELETE FROM docs WHERE id < 5")
+    monkeypatch.setattr(PostgreSQL, "remove_rows", lambda *_: server.stop(signal.SIGQUIT))
+    with pytest.raises(UnreachableError):
+        collection.refresh()
+    monkeypatch.undo()
+    with pytest.raises(UnreachableError, match="cannot be reached"):
+        collection.query(7)
+    server.start()
+    assert collection.info()["points"] == N
+    assert collection.refresh()["removed"] == 5
+    assert len(collection.query(7)) == 10
+    collection.close()
+    server.remove()
 
 
-def test_an_index_is_searched(large):
-    table, _ = large
-    ((number,),) = postgresql().run("SELECT number FROM rankfold_tables WHERE name = 'large'")
-    plan = postgresql().run(
-        f"EXPLAIN SELECT slot FROM rankfold_{number}_points "  # noqa: S608
-        f"ORDER BY vector <-> '{[0] * 16}' LIMIT 10"
-    )
-    assert f"Index Scan using rankfold_{number}_vectors" in "".join(line for (line,) in plan)
-    with table.reading() as session:
-        assert session.listers(np.zeros((1, 16), dtype=np.float32)) is None
+def test_connections_that_were_cut_off_meanwhile_are_not_noticed(database):
+    server, name = database
+    fill(server, name)
+    with Collection.attach(server.address(name), "docs", n_neighbors=5) as collection:
+        before = collection.query(3).ids
+        cut_off(server, name)
+        assert collection.query(3).ids == before
 
 
-@pytest.mark.parametrize("k", [1, 10, 60, 1500, 5000])
-def test_an_index_finds_nearly_all_that_are_nearest(large, k):
-    table, given = large
-    queries = np.random.default_rng(1).normal(size=(5, 16)).astype(np.float32)
-    with table.reading() as session:
-        found = session.search(queries, k)
-    for query, (slots, vectors) in zip(queries, found, strict=True):
-        true = true_nearest(given.vectors, query, k)
-        assert len(np.unique(slots)) == len(true)
-        assert len(np.intersect1d(slots, true)) >= 0.95 * len(true)
-        np.testing.assert_array_equal(vectors, given.vectors[slots])
+def test_threads_ask_at_the_same_time_while_others_refresh(database):
+    server, name = database
+    fill(server, name)
+    faults = []
+    with Collection.attach(server.address(name), "docs", n_neighbors=5) as collection:
+
+        def ask():
+            try:
+                for point in range(20, 60):
+                    assert len(collection.query(point, top=5)) == 5
+            except BaseException as fault:
+                faults.append(fault)
+
+        threads = [Thread(target=ask) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for gone in range(3):
+            server.run(f"DELETE FROM docs WHERE id = {gone}", name)  # noqa: S608
+            collection.refresh()
+        for thread in threads:
+            thread.join()
+        assert faults == []
+        assert collection.info()["points"] == N - 3
 
 
-@pytest.mark.parametrize("where", ["shade < 500", "shade < 5", "shade = 3 or id = 17"])
-def test_an_index_is_searched_until_enough_meet_a_condition(large, where):
-    table, given = large
-    query = given.vectors[17] + np.float32(0.01)
-    with table.reading() as session:
-        matching = session.matching(where)
-        ((slots, _),) = session.search(query[None], 8, where)
-    true = matching[true_nearest(given.vectors[matching], query, 8)]
-    assert len(slots) == len(true)
-    assert len(np.intersect1d(slots, true)) >= 0.75 * len(true)
+def test_it_is_opened_again_as_it_was_attached(database):
+    server, name = database
+    fill(server, name)
+    server.run("ALTER TABLE docs ADD w vector(4)", name)
+    with pytest.raises(InputError, match="'v', 'w'"):
+        Collection.attach(server.address(name), "docs")
+    how = {"vector": "v", "metric": "cosine", "n_neighbors": 5}
+    with Collection.attach(server.address(name), "docs", **how) as collection:
+        answer = collection.query(3)
+    with Collection.open(server.address(name), "docs") as collection:
+        assert collection.database.metric == "cosine"
+        assert collection.query(3).ids == answer.ids
+    with pytest.raises(InputError, match="built for metric 'cosine'"):
+        Collection.open(server.address(name), "docs", vector="v", metric="euclidean")
 
 
-def test_points_that_come_are_found_by_the_index(large):
-    table, given = large
-    new = NewPoints(np.array([3000]), ["new"], np.full((1, 16), 9, np.float32),
-                    {"shade": [1]}, None)  # fmt: skip
-    made = change(points(np.arange(3)), [], no_points())[0]
-    only = rows(np.arange(3001)[-1:], new.vectors)
-    with table.writing() as writing:
-        columns = writing.head.columns
-        writing.commit(made._replace(added=new, rows=only, columns=columns))
-    with table.reading() as session:
-        ((slots, _),) = session.search(new.vectors, 1)
-        assert slots.tolist() == [3000]
-    nobody = NewPoints(np.arange(0), [], new.vectors[:0], {"shade": []}, None)
-    gone = made._replace(
-        removed=new.slots, rows=rows([], new.vectors[:0]), columns=columns, added=nobody
-    )
-    with table.writing() as writing:
-        writing.commit(gone)
-    with table.reading() as session:
-        ((slots, _),) = session.search(new.vectors, 1)
-        assert slots.tolist() == true_nearest(given.vectors, new.vectors[0], 1).tolist()
+def test_a_table_without_a_usable_key_is_told(database):
+    server, name = database
+    server.run("CREATE EXTENSION vector", name)
+    server.run("CREATE TABLE docs (id date PRIMARY KEY, v vector(2))", name)
+    with pytest.raises(InputError, match="'id' of type 'date'"):
+        Collection.attach(server.address(name), "docs")
+    with pytest.raises(DatabaseError, match="has no table"):
+        Collection.attach(server.address(name), "nothing")
 
 
-def test_each_question_is_one_exchange(large, table):
-    with large[0].reading() as session:
-        session.search(np.zeros((9, 16), dtype=np.float32), 10)
-        assert session.round_trips == 2  # the settings of the search go along
-    with table.reading() as session:
-        assert session.round_trips == 1
-        version = session.head.version
-        session.rows(np.arange(5), around=True)
-        session.search(np.zeros((9, 3), dtype=np.float32), 2, "price > 3")
-        session.find([3, "3"])
-        assert session.round_trips == 4
-    given = points(EVERYBODY)
-    with table.writing() as writing:
-        writing.commit(change(given, [3], no_points())[0])
-    with table.reading() as session:
-        assert 3 in session.changed_since(version)
-        assert session.round_trips == 1  # what changed since the last session comes by itself
-
-
-def test_many_slots_and_vectors_are_cut_into_several_exchanges(table, monkeypatch):
-    query = points(np.arange(9), seed=4).vectors
-    with table.reading() as session:
-        whole = session.rows(EVERYBODY), session.rows(EVERYBODY[:9], around=True)
-        found = session.search(query, 3)
-        told = session.points(EVERYBODY, COLUMNS), session.vectors(EVERYBODY)
-        places, matching = session.places(EVERYBODY), session.matching("sold", EVERYBODY)
-    monkeypatch.setattr(portions, "MOST_SLOTS", 4)
-    monkeypatch.setattr(reading, "MOST_VECTORS", 2)
-    monkeypatch.setattr(reading, "BLOCK_BYTES", 36)
-    with table.reading() as session:
-        same_rows(session.rows(EVERYBODY), whole[0])
-        same_rows(session.rows(EVERYBODY[:9], around=True), whole[1])
-        assert session.round_trips == 1 + 5 + 3
-        for (slots, _), (expected, _) in zip(session.search(query, 3), found, strict=True):
-            assert slots.tolist() == expected.tolist()
-        assert session.round_trips == 1 + 5 + 3 + 5
-        assert session.points(EVERYBODY, COLUMNS) == told[0]
-        np.testing.assert_array_equal(session.vectors(EVERYBODY[::-1]), told[1][::-1])
-        np.testing.assert_array_equal(session.places(EVERYBODY[::-1]), places[::-1])
-        assert session.matching("sold", EVERYBODY).tolist() == matching.tolist()
-        assert [slots.tolist() for slots, _ in session.scan()][:2] == [[0, 1, 2], [3, 4, 5]]
-        ids = told[0][0]
-        assert session.find(ids).tolist() == EVERYBODY.tolist()
-
-
-@pytest.mark.parametrize("n_features", [1, 900, 1500, 2500])
-def test_vectors_of_any_length(database, n_features):
-    given = points(np.arange(6), n_features=n_features)
-    chosen = settings(n_features)
-    with database.create("long", chosen, COLUMNS, replace=True) as filling:
-        filling.add(given, rows(given.slots, given.vectors))
-        filling.finish()
-    table = database.open("long")
-    with table.reading() as session:
-        np.testing.assert_array_equal(session.vectors(given.slots), given.vectors)
-        ((slots, _),) = session.search(given.vectors[2:3], 1)
-        assert slots.tolist() == [2]
-    table.close()
-    database.drop("long")
-
-
-def test_names_are_data(database):
-    name = "a'; DROP TABLE rankfold_tables; -- %s ü {number} \\' \\"
-    _, true = fill(database, name)
-    assert name in database.names()
-    table = database.open(name)
-    with table.reading() as session:
-        same_rows(session.rows(EVERYBODY), true)
-    table.close()
-    database.drop(name)
-    assert name not in database.names()
-
-
-def test_no_version_is_used_twice(database):
-    versions = []
-    for _ in range(2):
-        fill(database, "again")
-        table = database.open("again")
-        with table.reading() as session:
-            versions.append(session.head.version)
-            assert session.changed_since(session.head.version - 1) is None
-        table.close()
-        database.drop("again")
-    assert versions[0] < versions[1]
-
-
-@pytest.mark.parametrize(
-    ("kind", "values"),
-    [("integer", [2**60, None]), ("number", [0.5, None]), ("text", ["a", None]),
-     ("boolean", [True, False])],
-)  # fmt: skip
-def test_a_column_without_values_takes_any_kind(database, kind, values):
-    empty = points(np.arange(4))._replace(payload={"note": [None] * 4})
-    columns = (Column("note", "unknown", 0),)
-    with database.create("notes", settings(), columns, replace=True) as filling:
-        filling.add(empty, rows(empty.slots, empty.vectors))
-        filling.finish()
-    table, known = database.open("notes"), (Column("note", kind, 0),)
-    with table.writing() as writing:
-        assert writing.matching("note = 3 or note like 'x' or note in ('a', true)").tolist() == []
-        writing.change_payload(np.array([1, 2]), {"note": values}, known)
-    with table.reading() as session:
-        assert session.head.columns == known
-        assert session.points(np.arange(4), known)[1] == {"note": [None, *values, None]}
-    table.close()
-    database.drop("notes")
-
-
-def test_old_changes_are_forgotten(table, monkeypatch):
-    monkeypatch.setattr("rankfold.databases.postgresql.writing.CHANGES_KEPT", 2)
-    assert schema.CHANGES_KEPT > 100
-    given, versions = points(EVERYBODY), []
-    for slot in range(4):
-        made, given = change(given, [slot], no_points())
-        with table.writing() as writing:
-            versions.append(writing.commit(made))
-    with table.reading() as session:
-        assert session.changed_since(versions[-1]).tolist() == []
-        assert {2, 3} <= set(session.changed_since(versions[-3]).tolist())
-        assert session.changed_since(versions[-4]) is None
-        assert session.changed_since(versions[-1] + 1) is None
+def test_a_slow_server_is_given_up(database):
+    server, name = database
+    fill(server, name)
+    Collection.attach(server.address(name), "docs", n_neighbors=5).close()
+    with Collection.open(server.address(name, timeout=0.3), "docs") as collection:
+        with psycopg.connect(server.address(name)) as other:
+            other.execute("LOCK TABLE docs_rankfold")
+            with pytest.raises(UnreachableError, match=r"longer than 0\.3 seconds"):
+                collection.query(3)
+        assert len(collection.query(3)) == 10

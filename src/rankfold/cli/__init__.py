@@ -8,6 +8,7 @@ from __future__ import annotations
 import click
 
 from rankfold.cli.cluster import cluster
+from rankfold.cli.databases import attach, detach, info, refresh
 from rankfold.cli.demo import demo
 from rankfold.cli.errors import Commands
 from rankfold.cli.evaluate import evaluate
@@ -33,5 +34,8 @@ def main() -> None:
     """Rank by the shape of the data."""
 
 
-for command in (cluster, demo, evaluate, index, query, reproduce, serve):
+COMMANDS = (
+    attach, cluster, demo, detach, evaluate, index, info, query, refresh, reproduce, serve
+)  # fmt: skip
+for command in COMMANDS:
     main.add_command(command)

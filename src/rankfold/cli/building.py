@@ -32,21 +32,6 @@ from rankfold.cli.reading import read, reading_options
 @NEIGHBORS
 @RECALL
 @LAYOUT
-@click.option(
-    "--lists",
-    type=click.Choice(["memory", "database"]),
-    default="memory",
-    show_default=True,
-    help="With --engine: where neighbours are searched, here or by the database, which takes "
-    "longer but need not hold all vectors in memory.",
-)
-@click.option(
-    "--search",
-    type=click.Choice(["auto", "exact", "hnsw"]),
-    default="auto",
-    show_default=True,
-    help="With --engine: how the database searches; auto is exact up to 20,000 points.",
-)
 @click.option("--replace", is_flag=True, help="Replace the index that is there.")
 def build(
     file: Path,
@@ -55,8 +40,6 @@ def build(
     n_neighbors: Any,
     recall: float,
     layout: Any,
-    lists: Any,
-    search: Any,
     replace: bool,
     **options: Any,
 ) -> None:
@@ -67,8 +50,6 @@ def build(
     with interruptible(STOPPED):
         from rankfold.index import Index
 
-        if place.engine is None and (lists, search) != ("memory", "auto"):
-            raise click.UsageError("--lists and --search are for an index in a database.")
         place.check_free(replace)
         points = read(file, **options)
         chosen: Any = metric or points.metric or "euclidean"
@@ -77,9 +58,6 @@ def build(
             points.ids,
             points.payload,
             path=place.name,
-            engine=place.engine,
-            lists=lists,
-            search=search,
             metric=chosen,
             n_neighbors=n_neighbors,
             recall=recall,

@@ -94,7 +94,7 @@ def build(shards: tuple[str, ...], place: Place, **options: Any) -> None:
         from rankfold.cluster import build_index
 
         shown = sys.stderr.isatty()
-        made = build_index(list(shards), place.name, engine=place.engine, progress=shown, **options)
+        made = build_index(list(shards), place.name, progress=shown, **options)
         click.echo(f"{place}: {summary(asdict(made))}, recall {made.recall:.4g}")
 
 
@@ -136,7 +136,7 @@ def rank(
         with place.open() as index:
             names = find_ids(index, read_ids(ids)) if ids else None
             rows = read_all(index, (vectors,)) if vectors else None
-        asked = {"engine": place.engine, "progress": sys.stderr.isatty(), **options, **parameters}
+        asked = {"progress": sys.stderr.isatty(), **options, **parameters}
         rankings = rank_many(place.name, names, rows, **asked)
         rankings.save(output)
         click.echo(f"{output}: {counted(len(rankings), 'ranking')}")

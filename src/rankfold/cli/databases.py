@@ -1,56 +1,118 @@
-"""``rankfold index copy``, ``list`` and ``drop``: indexes in databases."""
+"""``rankfold attach``, ``refresh`` and ``detach``: a graph beside a collection of a database."""
 
 from __future__ import annotations
 
+import json
 import sys
-from pathlib import Path
+from typing import Any
 
 import click
 
-from rankfold.cli.errors import STOPPED, Command, interruptible
-from rankfold.cli.places import ENGINE, OUTPUT, Place, placed
-from rankfold.cli.tables import counted
+from rankfold.cli.errors import Command, interruptible
+from rankfold.cli.options import NEIGHBORS, RECALL
+from rankfold.cli.places import TABLE, open_ranked
+from rankfold.cli.tables import counted, pairs
+
+STOPPED = "Stopped: your data is as it was; the same command can be given again."
+ADDRESS = click.argument("address")
+REQUIRED = click.option(
+    "--table", required=True, metavar="TABLE", help="The table or collection; schema.table, too."
+)
+SECRETS = """\b
+A password is safer in PGPASSWORD or ~/.pgpass: others can see the command line.
+"""
 
 
-@click.command(cls=Command)
-@click.argument("original", metavar="NAME", type=click.Path())
-@placed(OUTPUT)
-@click.option("--from", "source", metavar="ADDRESS", help="The database that it is in, if any.")
-@click.option("--replace", is_flag=True, help="Replace the index that is there.")
-def copy(original: str, place: Place, source: str | None, replace: bool) -> None:
-    """Copy an index into a database, or from one into a folder.
+@click.command(cls=Command, epilog=SECRETS)
+@ADDRESS
+@REQUIRED
+@click.option("--vector", metavar="COLUMN", help="The vectors, where there are several columns.")
+@click.option("--key", metavar="COLUMN", help="The key; the primary key by default.")
+@click.option(
+    "--metric",
+    type=click.Choice(["euclidean", "cosine"]),
+    help="That of the collection if it has one, else euclidean.",
+)
+@NEIGHBORS
+@RECALL
+@click.option(
+    "--lists",
+    type=click.Choice(["here", "database"]),
+    default="here",
+    show_default=True,
+    help="Where neighbours are searched: here, from vectors that are read once into a temporary "
+    "file, or by the database's own search.",
+)
+@click.option("--replace", is_flag=True, help="Replace the graph that is there.")
+@click.option("--dry-run", is_flag=True, help="Say what would be written, and how large it is.")
+def attach(
+    address: str,
+    table: str,
+    vector: str | None,
+    key: str | None,
+    metric: Any,
+    n_neighbors: Any,
+    dry_run: bool,
+    **how: Any,
+) -> None:
+    """Build the graph of a collection, and store it there.
 
-    Neighbour lists are copied, so that nothing is searched again.
+    ADDRESS is that of a vector database, such as postgresql://user@host/database. Nothing that is
+    there is changed.
     """
-    if not source and not Path(original).exists():
-        raise click.UsageError(
-            f"There is no folder {original!r}. For an index in a database, give its address as "
-            "--from."
-        )
     with interruptible(STOPPED):
-        place.check_free(replace)
-        with Place(original, source or None).open() as opened:
-            opened.copy(
-                place.name, engine=place.engine, replace=replace, progress=sys.stderr.isatty()
-            )
-            click.echo(f"{place}: copied {counted(len(opened), 'point')} of {original}")
+        from rankfold.databases import Collection
 
-
-@click.command("list", cls=Command)
-@ENGINE
-def names(engine: str | None) -> None:
-    """List the names of all indexes in a database."""
-    for name in Place("", engine or None).database().names():
-        click.echo(name)
+        columns: dict[str, Any] = {"vector": vector, "key": key, "metric": metric}
+        if dry_run:
+            found = Collection.estimate(address, table, n_neighbors=n_neighbors, **columns)
+            click.echo(pairs(found))
+            return
+        shown = sys.stderr.isatty()
+        options = {**columns, **how, "n_neighbors": n_neighbors, "progress": shown}
+        with Collection.attach(address, table, **options) as made:
+            known = made.info()
+            points, edges = counted(known["points"], "point"), counted(known["edges"], "edge")
+            click.echo(f"{table}: {points}, {known['n_neighbors']} neighbours, {edges}")
 
 
 @click.command(cls=Command)
-@placed()
-@click.option("--yes", is_flag=True, help="Do not ask.")
-def drop(place: Place, yes: bool) -> None:
-    """Delete an index from a database, for good."""
-    database = place.database()
-    if not yes and place.name in database.names():
-        click.confirm(f"Delete the index {place.name!r}, for good?", abort=True, err=True)
-    database.drop(place.name)
-    click.echo(f"{place}: deleted")
+@ADDRESS
+@REQUIRED
+@RECALL
+def refresh(address: str, table: str, recall: float) -> None:
+    """Let the graph of a collection follow what has changed there."""
+    with interruptible(STOPPED):
+        from rankfold.databases import Collection
+
+        with Collection.open(address, table) as opened:
+            done = opened.refresh(recall=recall, progress=sys.stderr.isatty())
+        click.echo(f"{table}: {', '.join(f'{count} {what}' for what, count in done.items())}")
+
+
+@click.command(cls=Command)
+@ADDRESS
+@REQUIRED
+def detach(address: str, table: str) -> None:
+    """Remove the graph of a collection without a trace."""
+    from rankfold.databases.collection import connect
+
+    database = connect(address, table)
+    try:
+        database.detach()
+    finally:
+        database.close()
+    click.echo(f"{table}: detached")
+
+
+@click.command(cls=Command)
+@click.argument("name")
+@TABLE
+@click.option(
+    "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True
+)
+def info(name: str, table: str | None, form: str) -> None:
+    """Say what an index or an attached collection holds."""
+    with open_ranked(name, table) as opened:
+        known = opened.info()
+    click.echo(json.dumps(known, indent=2, ensure_ascii=False) if form == "json" else pairs(known))

@@ -336,7 +336,7 @@ def is_index(place: Place) -> bool:
     path = Path(place.name)
     if path.is_file():
         return False
-    return place.engine is not None or (path / DATABASE).is_file()
+    return (path / DATABASE).is_file()
 
 
 def method_names(text: str) -> list[str]:

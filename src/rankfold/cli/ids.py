@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from rankfold.databases import Collection
     from rankfold.index import Index
 
 Id = str | int
@@ -32,7 +33,7 @@ def other_reading(name: Id) -> Id | None:
     return whole(name) if isinstance(name, str) else str(name)
 
 
-def find_ids(index: Index, names: Iterable[Id]) -> list[Id]:
+def find_ids(index: Index | Collection, names: Iterable[Id]) -> list[Id]:
     """Return ids as the index knows them.
 
     An id is taken as it stands if a point has it: text from a command line as text. Else it

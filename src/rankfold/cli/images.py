@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from rankfold.databases import Collection
     from rankfold.index import Index
 
 
@@ -18,7 +19,7 @@ def source_of(file: Path, size: Any, colour: bool | None, **_: Any) -> dict[str,
     return {"images": {"size": list(size or SIZE), "colour": bool(colour)}}
 
 
-def images_of(index: Index, file: Path) -> dict[str, Any]:
+def images_of(index: Index | Collection, file: Path) -> dict[str, Any]:
     """Return how images become vectors of an index; nothing for files that are none."""
     from rankfold.check import InputError
     from rankfold.inputs.images import SUFFIXES

@@ -13,11 +13,12 @@ from rankfold.cli.errors import Command
 from rankfold.cli.ids import find_ids
 from rankfold.cli.images import images_of
 from rankfold.cli.options import BUDGET, FUSION, METHOD, SETTINGS
-from rankfold.cli.places import Place, placed
+from rankfold.cli.places import NAME, TABLE, open_ranked
 from rankfold.cli.reading import check_width
 from rankfold.methods import METHODS
 
 if TYPE_CHECKING:
+    from rankfold.databases import Collection
     from rankfold.index import Index, Reason, Results
 
 EXAMPLES = """\b
@@ -27,13 +28,15 @@ Examples:
   rankfold query digits --vector new.npy --top 100 --format csv
   rankfold query digits --id 170 --budget proven
   rankfold query digits --id 170 --fusion none
+  rankfold query postgresql://user@host/shop --table docs --id 170 --where "price < 10"
 """
 
 FORMATS = {"table": write_table, "json": write_json, "csv": write_csv}
 
 
 @click.command(cls=Command, epilog=EXAMPLES)
-@placed()
+@NAME
+@TABLE
 @click.option("--id", "ids", multiple=True, metavar="ID", help="A point to rank by.")
 @click.option(
     "--vector",
@@ -47,7 +50,12 @@ FORMATS = {"table": write_table, "json": write_json, "csv": write_csv}
 @click.option(
     "--not-vector", "negative_vectors", multiple=True, metavar="FILE", help="Vectors unlike them."
 )
-@click.option("--where", metavar="CONDITION", help="On payload, such as 'price < 10 and not sold'.")
+@click.option(
+    "--where",
+    metavar="CONDITION",
+    help="On payload, such as 'price < 10 and not sold'; of a collection, in the language of its "
+    "database.",
+)
 @click.option("--top", type=int, default=10, show_default=True, help="How many results.")
 @click.option("--offset", type=int, default=0, show_default=True, help="Results to skip before.")
 @click.option(
@@ -78,7 +86,8 @@ FORMATS = {"table": write_table, "json": write_json, "csv": write_csv}
     help="How the results are written to standard output.",
 )
 def query(
-    place: Place,
+    name: str,
+    table: str | None,
     ids: tuple[str, ...],
     vectors: tuple[str, ...],
     negative: tuple[str, ...],
@@ -93,7 +102,7 @@ def query(
     form: str,
     **asked: Any,
 ) -> None:
-    """Rank the points of an index by their likeness to a query.
+    """Rank the points of an index, or of an attached collection, by their likeness to a query.
 
     The examples of one query are given by --id and --vector, each as often as needed; what is
     not looked for, by --not and --not-vector.
@@ -112,7 +121,7 @@ def query(
     if fusion is not None:
         parameters["fusion"] = fusion
         check_able(asked["method"], "fusion")
-    with place.open() as index:
+    with open_ranked(name, table) as index:
         wanted, unwanted = find_ids(index, ids), find_ids(index, negative)
         check_once([*wanted, *unwanted])
         with telling_of_compilation(len(index)):
@@ -189,7 +198,7 @@ def check_once(points: list[str | int]) -> None:
         )
 
 
-def read_all(index: Index, files: tuple[str, ...]) -> Any:
+def read_all(index: Index | Collection, files: tuple[str, ...]) -> Any:
     """Read the vectors of a query from all files, as the index reads them."""
     if not files:
         return None

@@ -17,6 +17,7 @@ from rankfold.cli.tables import counted
 
 if TYPE_CHECKING:
     from rankfold.cli.places import Place
+    from rankfold.databases import Collection
     from rankfold.index import Index
     from rankfold.inputs import Points
     from rankfold.types import FloatArray
@@ -156,7 +157,7 @@ def described(
     return list(ids), None, columns
 
 
-def check_width(vectors: FloatArray, file: str, index: Index) -> None:
+def check_width(vectors: FloatArray, file: str, index: Index | Collection) -> None:
     """Require vectors as wide as those of the index."""
     from rankfold.check import InputError
 

@@ -14,9 +14,10 @@ import click
 
 from rankfold.cli.compiling import telling_of_compilation
 from rankfold.cli.errors import Command, interruptible
-from rankfold.cli.places import ENGINE, Place
+from rankfold.cli.places import open_ranked
 
 if TYPE_CHECKING:
+    from rankfold.databases import Collection
     from rankfold.index import Index
 
 PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -25,7 +26,13 @@ LEVELS = ["debug", "info", "warning", "error"]
 
 @click.command(cls=Command)
 @click.argument("names", metavar="[NAME]...", nargs=-1, type=click.Path())
-@ENGINE
+@click.option(
+    "--table",
+    "tables",
+    metavar="TABLE",
+    multiple=True,
+    help="A table that was attached; NAME is then the address of its database.",
+)
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(
     "--port",
@@ -66,7 +73,7 @@ LEVELS = ["debug", "info", "warning", "error"]
 )
 def serve(
     names: tuple[str, ...],
-    engine: str | None,
+    tables: tuple[str, ...],
     host: str,
     port: int,
     browser: bool,
@@ -77,14 +84,14 @@ def serve(
 ) -> None:
     """Serve indexes: a page to look at them, and an API.
 
-    NAME is the path of an index; with --engine, its name in a database, which any number of
-    services may share. Two small examples are always there.
+    NAME is the path of an index; with --table, the address of a database with collections that
+    were attached, which any number of services may serve. Two small examples are always there.
 
     The API can change indexes if the variable RANKFOLD_API_KEY holds a key of 16 characters or
     more; every request then needs it. Without a key, indexes are read-only, and the service
     listens only on this machine.
     """
-    places = places_of(names, engine or None)
+    places = places_of(names, tables)
     with (
         interruptible("Stopped: every change that was answered is on disk."),
         ExitStack() as stack,
@@ -96,9 +103,10 @@ def serve(
         given = {name: limit for name, limit in limits.items() if limit is not None}
         settings = Settings.from_environment(**given)
         writable = settings.api_key is not None
-        indexes = {
-            name: stack.enter_context(place.open(write=writable)) for name, place in places.items()
-        }
+        indexes: dict[str, Index | Collection] = {}
+        for name, opened in places.items():
+            indexes[name] = open_ranked(*opened, write=writable)
+            stack.callback(indexes[name].close)
         place = stack.enter_context(bind(host, port))
         settings = reachable(settings, place, hosts, without_key)
         for index in indexes.values():
@@ -106,7 +114,7 @@ def serve(
         run(indexes, settings, place, log_level, partial(announce, browser))
 
 
-def ask_once(index: Index) -> None:
+def ask_once(index: Index | Collection) -> None:
     """Make the graph and compile what answers, so that the first client need not wait for it."""
     with telling_of_compilation(len(index)):
         anywhere = [1.0] * index.info()["features"]
@@ -123,31 +131,41 @@ def check_installed() -> None:
             raise MissingExtraError(package, "serve")
 
 
-def places_of(names: Iterable[str], engine: str | None) -> dict[str, Place]:
-    """Return where indexes are, by the names under which they are served.
+def places_of(names: Iterable[str], tables: Iterable[str]) -> dict[str, tuple[str, str | None]]:
+    """Return paths, or addresses and tables, by the names under which they are served.
 
-    These are their names in a database, or the last parts of their paths.
+    These are the last parts of their paths, or the names of tables.
 
     Examples
     --------
-    >>> list(places_of(["data/digits", "faces"], None))
+    >>> list(places_of(["data/digits", "faces"], []))
     ['digits', 'faces']
+    >>> places_of(["postgresql://host/shop"], ["docs"])
+    {'docs': ('postgresql://host/shop', 'docs')}
     """
-    places: dict[str, Place] = {}
-    for given in names:
-        name = given if engine else Path(given).resolve().name
+    addresses = [name for name in names if "://" in name]
+    if len(addresses) > 1 or bool(addresses) != bool(list(tables)):
+        raise click.UsageError(
+            "Collections are served by one address and --table for each of them."
+        )
+    given: list[tuple[str, str, str | None]] = [
+        (Path(name).resolve().name, name, None) for name in names if "://" not in name
+    ]
+    given += [(table, addresses[0], table) for table in tables]
+    places: dict[str, tuple[str, str | None]] = {}
+    for name, path, table in given:
+        what = table or path
         if not PLAIN.fullmatch(name):
-            mend = "copy it to another name" if engine else "rename its folder"
             raise click.UsageError(
-                f"The index {given!r} would be served as {name!r}, but names are of letters, "
-                f"digits, '.', '_' and '-'; {mend}."
+                f"The index {what!r} would be served as {name!r}, but names are of letters, "
+                "digits, '.', '_' and '-'; rename its folder."
             )
         if name in places:
-            mend = "name it once" if engine else "rename one of the folders"
             raise click.UsageError(
-                f"Both {places[name].name!r} and {given!r} would be served as {name!r}; {mend}."
+                f"Both {places[name][0]!r} and {what!r} would be served as {name!r}; rename one of "
+                "the folders."
             )
-        places[name] = Place(given, engine)
+        places[name] = (path, table)
     return places
 
 

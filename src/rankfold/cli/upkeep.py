@@ -1,40 +1,24 @@
-"""``rankfold index info`` and other commands that look after an index."""
+"""``rankfold index check`` and other commands that look after an index."""
 
 from __future__ import annotations
 
-import json
 import sys
 from typing import Any
 
 import click
 
 from rankfold.cli.compiling import telling_of_compilation
-from rankfold.cli.errors import CHANGE_STOPPED, LEARNING_STOPPED, Command, interruptible
+from rankfold.cli.errors import CHANGE_STOPPED, LEARNING_STOPPED, STOPPED, Command, interruptible
 from rankfold.cli.facts import map_of, outcome_of
 from rankfold.cli.options import LAYOUT
-from rankfold.cli.places import Place, placed
-from rankfold.cli.tables import counted, pairs
-
-
-@click.command(cls=Command)
-@placed()
-@click.option(
-    "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True
-)
-def info(place: Place, form: str) -> None:
-    """Say what an index holds."""
-    with place.open() as opened:
-        known = opened.info()
-    if form == "json":
-        click.echo(json.dumps(known, indent=2, ensure_ascii=False))
-    else:
-        click.echo(pairs(known))
+from rankfold.cli.places import OUTPUT, Place, placed
+from rankfold.cli.tables import counted
 
 
 @click.command(cls=Command)
 @placed()
 def check(place: Place) -> None:
-    """Look for damage: at every byte of a folder, or whether all in a database agrees."""
+    """Look for damage, at every byte of the folder."""
     place.verify()
     with place.open() as opened:
         click.echo(f"{place}: {counted(len(opened), 'point')}, no damage found")
@@ -44,7 +28,6 @@ def check(place: Place) -> None:
 @placed()
 def merge(place: Place) -> None:
     """Merge changes, so that the index opens faster."""
-    place.require_folder("there nothing waits to be merged.")
     with interruptible(CHANGE_STOPPED), place.open(write=True) as opened:
         waiting = opened.info()["pending_changes"]
         opened.save()
@@ -59,7 +42,6 @@ def lay_out(place: Place, layout: Any) -> None:
 
     Points that came after it was drawn were put among their neighbours; now they count, too.
     """
-    place.require_folder("bring it into one with index copy, draw its map there, and copy it back.")
     with interruptible(CHANGE_STOPPED), place.open(write=True) as opened:
         opened.lay_out(layout, progress=sys.stderr.isatty())
         click.echo(f"{place}: {counted(len(opened), 'point')}, {map_of(opened.info())}")
@@ -77,7 +59,6 @@ def learn(place: Place, smoothness: float, forget: bool) -> None:
     Later queries of the method ran start from it; --set adapt=query asks for the plain one. Where
     that would part or join too much the plain graph is kept.
     """
-    place.require_folder("bring it into one with index copy, and learn there.")
     with interruptible(LEARNING_STOPPED), place.open(write=True) as opened:
         if forget:
             opened.unlearn()
@@ -86,3 +67,16 @@ def learn(place: Place, smoothness: float, forget: bool) -> None:
             with telling_of_compilation(len(opened)):
                 found = opened.learn(smoothness=smoothness, progress=sys.stderr.isatty())
             click.echo(f"{place}: {outcome_of(found)}")
+
+
+@click.command(cls=Command)
+@click.argument("original", metavar="NAME", type=click.Path())
+@placed(OUTPUT)
+@click.option("--replace", is_flag=True, help="Replace the index that is there.")
+def copy(original: str, place: Place, replace: bool) -> None:
+    """Copy an index into another folder, also while it is served; nothing is searched again."""
+    with interruptible(STOPPED):
+        place.check_free(replace)
+        with Place(original).open() as opened:
+            opened.copy(place.name, replace=replace)
+            click.echo(f"{place}: copied {counted(len(opened), 'point')} of {original}")

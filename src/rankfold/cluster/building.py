@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import gettempdir
 from typing import Any, Literal
 
 import numpy as np
@@ -16,15 +15,16 @@ from rankfold.cluster.lists import arrays_of, build_lists, forget
 from rankfold.cluster.running import Work, working
 from rankfold.cluster.scratch import Scratch, scratch_folder
 from rankfold.cluster.shards import find_shards
-from rankfold.cluster.writing import check_place, write_folder, write_table
 from rankfold.graph.adaptive import choose_from_sample, stored_width
 from rankfold.index.building import mapped
 from rankfold.neighbors import FaissEngine, LivingEngine
 from rankfold.neighbors.choice import EXACT_LIMIT
 from rankfold.neighbors.exact_points import ExactPoints
 from rankfold.neighbors.faiss_points import FaissPoints
+from rankfold.neighbors.inverted import InvertedIndex
 from rankfold.neighbors.living import engine_settings, stored_length
 from rankfold.neighbors.planning import Points
+from rankfold.storage import Store
 from rankfold.storage.columns import Column
 
 LISTS = (
@@ -77,7 +77,6 @@ def build_index(
     id_column: str | None = None,
     vector_columns: list[str] | None = None,
     payload_columns: list[str] | None = None,
-    engine: Any = None,
     replace: bool = False,
     source: dict[str, Any] | None = None,
     scratch: str | Path | None = None,
@@ -95,7 +94,7 @@ def build_index(
         .npy files, Parquet files (with ids and payload), Zarr arrays, folders of such files, or
         patterns such as ``parts/*.npy``. The workers see them under the same names.
     path : str or Path
-        The folder to make, or the name of the index in a database.
+        The folder to make.
     scheduler : str or Client, optional
         The address of a Dask scheduler, or a client. Without, processes on this machine.
     n_workers : int, optional
@@ -106,11 +105,9 @@ def build_index(
         The map; `Index.lay_out` can draw another later.
     id_column, vector_columns, payload_columns : optional
         Columns of Parquet files, as for `rankfold.inputs.read_points`.
-    engine : str, optional
-        The address of a database to write the index into, as for `Index.build`.
     scratch : str or Path, optional
         A folder that the caller and all workers share, with room for the vectors three times;
-        that of ``path`` by default, and with ``engine`` that of temporary files.
+        that of ``path`` by default.
     progress : bool
         Whether to show bars on stderr.
     """
@@ -120,15 +117,15 @@ def build_index(
     if n_neighbors != "auto":
         check_count(n_neighbors, "n_neighbors")
     found = find_shards(shards, id_column, vector_columns, payload_columns)
-    check_place(path, engine, replace=replace)
+    Store.check_place(path, replace=replace)
     if scratch is None:
-        scratch = Path(path).absolute().parent if engine is None else gettempdir()
+        scratch = Path(path).absolute().parent
     few = sum(map(len, found)) <= EXACT_LIMIT
     with (
         scratch_folder(Path(scratch)) as folder,
         working(scheduler, n_workers, forget, progress) as work,
     ):
-        columns = hold_all(work, folder, found, metric, few, rounded=engine is not None)
+        columns = hold_all(work, folder, found, metric, few)
         points = _searched(work, folder, metric, recall, few)
         chosen = choose_from_sample(points, n_neighbors)
         listed = _listed(work, folder, points, chosen, recall)
@@ -141,11 +138,10 @@ def build_index(
             "source": source or {},
         }
         with work.showing("writing"):
-            state, some = (arrays, settings), batches(found, columns)
-            if engine is None:
-                write_folder(path, *state, columns, some, replace=replace)
-            else:
-                write_table(path, engine, *state, some, replace=replace)
+            if "faiss" in arrays:  # it is open; an index keeps the points of its cells only once
+                arrays |= InvertedIndex.over(arrays.pop("faiss"), arrays["cells"]).state()
+            some = batches(found, columns)
+            Store.create_in_batches(path, arrays, settings, columns, some, replace=replace)
     return _described(points, chosen, columns, settings["layout"])
 
 

@@ -12,7 +12,6 @@ from rankfold.check import InputError, check_matrix
 from rankfold.cluster.running import Work
 from rankfold.cluster.scratch import Scratch
 from rankfold.cluster.shards import Shard
-from rankfold.databases.engine import held as as_stored
 from rankfold.inputs.plain import plain_columns
 from rankfold.neighbors.exact import as_held
 from rankfold.neighbors.vectors import SMALLEST, SinglePrecision
@@ -30,9 +29,7 @@ class Checked(NamedTuple):
     kinds: dict[str, list[str]]
 
 
-def hold(
-    folder: str, number: int, shard: Shard, metric: str, exact: bool, rounded: bool
-) -> Checked:
+def hold(folder: str, number: int, shard: Shard, metric: str, exact: bool) -> Checked:
     """Check a shard, and write its vectors as the engine holds them; a task."""
     scratch, largest, first = Scratch(folder), 0.0, 0
     blocks = shard.blocks()
@@ -45,9 +42,6 @@ def hold(
         for block in chain([leading], blocks):
             checked = check_matrix(block, str(shard), first=shard.start + first)
             largest = max(largest, float(np.abs(checked).max(initial=0.0)))
-            if rounded:
-                stored = {"metric": metric, "n_features": n_features}
-                checked = as_stored(checked, stored, str(shard))
             rows[first : first + len(block)] = _held(checked, metric, exact, str(shard))
             first += len(block)
     kinds: dict[str, set[str]] = {name: set() for name in shard.payload}
@@ -58,15 +52,12 @@ def hold(
 
 
 def hold_all(
-    work: Work, scratch: Scratch, shards: list[Shard], metric: str, exact: bool, rounded: bool
+    work: Work, scratch: Scratch, shards: list[Shard], metric: str, exact: bool
 ) -> tuple[Column, ...]:
-    """Write all points into one file, ``points``; return the columns of their payload.
-
-    With ``rounded``, points are what they become when a database stores them.
-    """
+    """Write all points into one file, ``points``; return the columns of their payload."""
     _check_alike(shards)
     folder = str(scratch.folder)
-    arguments = [(folder, i, shard, metric, exact, rounded) for i, shard in enumerate(shards)]
+    arguments = [(folder, i, shard, metric, exact) for i, shard in enumerate(shards)]
     found: list[Checked] = work.run("vectors", hold, arguments)
     for shard, checked in zip(shards, found, strict=True):
         if checked.n_features != found[0].n_features:

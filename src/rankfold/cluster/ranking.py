@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -85,7 +85,6 @@ def rank_many(
     ids: Any = None,
     vectors: Any = None,
     *,
-    engine: str | None = None,
     scheduler: Any = None,
     n_workers: int | None = None,
     top: int = 10,
@@ -97,13 +96,11 @@ def rank_many(
     Parameters
     ----------
     index : str or Path
-        The folder of an index, which workers see under the same name, or its name in a database.
+        The folder of an index, which workers see under the same name.
     ids : list of ids, optional
         Points, each of which is a query.
     vectors : array, shape (n_queries, n_features), optional
         Vectors, each of which is a query; they come after the ids.
-    engine : str, optional
-        The address of that database.
     scheduler, n_workers
         As for `build_index`.
     top : int
@@ -114,9 +111,9 @@ def rank_many(
         More arguments of `Index.query`, such as ``method`` and ``where``, the same for all.
     """
     check_count(top, "top")
-    path = str(Path(index).absolute() if engine is None else index)
+    path = str(Path(index).absolute())
     names = [] if ids is None else list(ids)
-    with Index.open(path, engine=engine) as there:
+    with Index.open(path) as there:
         there.payload(names, [])  # refuses ids that are not there
         rows = check_vectors(vectors, there.info()["features"])
     if not len(names) + len(rows):
@@ -125,28 +122,17 @@ def rank_many(
     blocks = [(names[start : start + BLOCK_QUERIES], rows[:0]) for start in _starts(names)]
     blocks += [([], rows[start : start + BLOCK_QUERIES]) for start in _starts(rows)]
     with working(scheduler, n_workers, forget, progress) as work:
-        arguments = [(path, Address(engine), *block, options) for block in blocks]
+        arguments = [(path, *block, options) for block in blocks]
         found = work.run("rankings", answer, arguments)
     answers, scores = ([one for part in found for one in part[place]] for place in (0, 1))
     return Rankings(answers, scores, [*names, *[None] * len(rows)])
 
 
-@dataclass(frozen=True)
-class Address:
-    """Where a database is; workers write the arguments of a task that fails to their logs."""
-
-    text: str | None = field(repr=False)
-
-
 def answer(
-    path: str,
-    engine: Address,
-    ids: list[Any],
-    vectors: FloatArray,
-    options: dict[str, Any],
+    path: str, ids: list[Any], vectors: FloatArray, options: dict[str, Any]
 ) -> tuple[list[list[Any]], list[FloatArray]]:
     """Answer some queries; a task."""
-    opened = _opened(path, engine, Path(path).stat().st_ino if engine.text is None else None)
+    opened = _opened(path, Path(path).stat().st_ino)
     results = [opened.index.query(one, **options) for one in ids]
     results += [opened.index.query(vectors=one, **options) for one in vectors]
     return [result.ids for result in results], [result.scores for result in results]
@@ -163,9 +149,9 @@ class Opened:
 
 
 @lru_cache(maxsize=1)
-def _opened(path: str, engine: Address, _inode: int | None) -> Opened:
+def _opened(path: str, _inode: int) -> Opened:
     """Open an index, once in each worker; another one at the same place is opened anew."""
-    return Opened(Index.open(path, engine=engine.text))
+    return Opened(Index.open(path))
 
 
 def forget() -> None:

@@ -1,1 +1,5 @@
-"""Indexes that lie in a database: PostgreSQL with pgvector, or Milvus."""
+"""Collections of vector databases that exist, with a graph beside them."""
+
+from rankfold.databases.collection import Collection
+
+__all__ = ["Collection"]

@@ -1,238 +1,493 @@
-"""A table as an engine: who is near whom, asked of a database."""
+"""A collection as rankers see it: its graph as far as it was fetched, and RAN over that."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from threading import Lock
+from collections.abc import Iterator, Mapping, Sequence
+from threading import RLock
 from typing import Any
 
 import numpy as np
-from scipy.spatial.distance import cdist
+from scipy import sparse
 
-from rankfold.check import check_matrix, check_single_precision
-from rankfold.databases.cache import RowCache
-from rankfold.databases.contract import Session
-from rankfold.databases.searching import nearest
-from rankfold.databases.sessions import Sessions
-from rankfold.neighbors import Rows, positive_shares
+from rankfold.check import InputError
+from rankfold.databases.protocol import Database, Edges, Hits, Key, Row
+from rankfold.neighbors import positive_shares
 from rankfold.neighbors.exact import as_held
 from rankfold.neighbors.measure import sq_distances_between
-from rankfold.storage.conditions import translate
-from rankfold.types import NOBODY, BoolArray, FloatArray, IntArray, Neighbors, Query
+from rankfold.rankers import RAN, Euclidean
+from rankfold.rankers import flow as flows
+from rankfold.rankers.base import Unseen
+from rankfold.rankers.distance import signed_shares
+from rankfold.solvers import (
+    DIRECT_LIMIT,
+    Boundary,
+    Effort,
+    FetchedRows,
+    GraphFacts,
+    MissingRowsError,
+    RegionSolver,
+    Solvers,
+    System,
+    Wanted,
+)
+from rankfold.types import (
+    NOBODY,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Neighbors,
+    Query,
+    Solution,
+    Trace,
+)
 
-TOGETHER = 16
-"""Examples that are measured in one pass over all points."""
+MOST_POINTS = 2**19
+"""Points that are remembered before all are forgotten: some 100 megabytes."""
+
+GROWTH, LEAST_FETCHED, MOST_FETCHED = 8, 64, 2_500
+"""Rows that are fetched at once beside those that are needed, for each that is in use already;
+how many at least, and how many at most."""
+
+AROUND, FEW_USED = 3_000, 500
+"""Rows of the nearest points, fetched where a query has used no more than these before a row is
+missing: so it need not follow edges from ring to ring."""
+
+MOST_AROUND = 3
+"""Examples around which this is done."""
+
+SCAN_ROWS = 5_000
+"""Rows that are read at once where all of them are."""
 
 
-def held(vectors: Any, settings: dict[str, Any], name: str = "vectors") -> FloatArray:
-    """Check vectors and bring them into the form in which a table stores them."""
-    checked = check_matrix(vectors, name, settings["n_features"])
-    if settings["metric"] == "euclidean":
-        check_single_precision(checked, name)
-    return as_held(checked, settings["metric"], name).astype(np.float32)
+class CollectionGraph:
+    """What was read of one generation of a collection's graph; shared by all threads.
 
-
-class TableEngine:
-    """The engine of a table; each thread reads in its own session.
-
-    Lists are stored, and searched beyond their stored length. Points and lists stay in the
-    database, but rows that were read are remembered for as long as they stay as they are.
-    Distances are measured here, in double precision, between vectors in single precision.
+    Points are numbered as they are met. A point without a row is gone: it stays without edges.
 
     Parameters
     ----------
-    sessions : Sessions
-    settings : dict
-        Of the table.
+    database : Database
+    manifest : dict
     """
 
-    def __init__(self, sessions: Sessions, settings: dict[str, Any]) -> None:
-        self._sessions, self._settings = sessions, settings
-        self.metric: str = settings["metric"]
-        self.n_features: int = settings["n_features"]
-        self.width: int = settings["width"]
-        self.exact: bool = settings["search"] == "exact"
-        self._cache = RowCache(settings["stored_width"], settings["precision"])
-        self._living: tuple[int, BoolArray] = (NOBODY, np.empty(0, dtype=bool))
-        self._turn = Lock()
+    def __init__(self, database: Database, manifest: Mapping[str, Any]) -> None:
+        self.database, self.manifest = database, manifest
+        self.generation = manifest["generation"]
+        self.n_neighbors, self.n_points = int(manifest["n_neighbors"]), int(manifest["points"])
+        self.keys: list[Key] = []
+        self.gone: set[int] = set()
+        self.lists: dict[int, tuple[IntArray, FloatArray]] = {}
+        facts = manifest["graph"]
+        self.facts = GraphFacts(**{**facts, "median_degrees": tuple(facts["median_degrees"])})
+        self.fetched = FetchedRows(self.facts)
+        self._numbers: dict[Key, int] = {}
+        self._lock = RLock()
+        self._whole: sparse.csr_array | None = None
 
     @property
-    def round_trips(self) -> int:
-        """How often this thread has waited for an answer from there."""
-        return self._sessions.round_trips
+    def full(self) -> bool:
+        """Whether so much is remembered that it should be forgotten before the next query."""
+        return len(self.keys) > max(MOST_POINTS, 2 * self.n_points)
 
-    @property
-    def version(self) -> int:
-        """The number of the state that this thread reads."""
-        with self._sessions.current() as session:
-            return session.head.version
+    def numbers(self, keys: Sequence[Key]) -> IntArray:
+        """Return the number of each key."""
+        known, names = self._numbers, self.keys
+        with self._lock:
+            for key in keys:
+                if key not in known:
+                    known[key] = len(names)
+                    names.append(key)
+            return np.array([known[key] for key in keys], dtype=np.int64)
+
+    def keys_of(self, points: IntArray) -> list[Key]:
+        """Return the key of each number."""
+        return [self.keys[point] for point in points]
+
+    def take(self, asked: Sequence[Key], rows: Mapping[Key, Row]) -> IntArray:
+        """Take up what is stored for points, their own lists among it; return who has a row."""
+        self._add(asked, {key: Edges(row.neighbors, row.weights) for key, row in rows.items()})
+        for key, row in rows.items():
+            near = self.numbers(row.nearest), np.asarray(row.sq_distances, dtype=np.float32)
+            self.lists[int(self.numbers([key])[0])] = near
+        return self.numbers([key for key in asked if key in rows])
+
+    def fetch(self, points: IntArray) -> None:
+        """Fetch the rows of some points that are not here."""
+        points = np.unique(points[~self.fetched.has(points)])
+        if len(points):
+            asked = self.keys_of(points)
+            self._add(asked, self.database.edges(asked))
+
+    def fetch_all(self) -> None:
+        """Fetch every row."""
+        for rows in self.database.scan_rows(SCAN_ROWS):
+            edges = {row.key: Edges(row.neighbors, row.weights) for row in rows}
+            self._add(list(edges), edges)
+        left = np.arange(len(self.keys))
+        left = left[~self.fetched.has(left)]
+        self._add(self.keys_of(left), {})
+
+    def fetch_around(self, point: int) -> None:
+        """Fetch the rows of the points nearest to one."""
+        found = self.database.around(self.keys[point], AROUND)
+        self._add(list(found), found)
+
+    def grow(self, missing: MissingRowsError) -> None:
+        """Fetch rows that a query needs, and those that it will need soon."""
+        room = min(max(GROWTH * missing.n_used, LEAST_FETCHED), MOST_FETCHED)
+        soon = missing.next_ones[~np.isin(missing.next_ones, missing.needed)]
+        self.fetch(np.concatenate([missing.needed, soon[: max(0, room - len(missing.needed))]]))
+
+    def row(self, point: int) -> tuple[IntArray, FloatArray]:
+        """Return the neighbours of a point, and the weights of the edges to them."""
+        self.fetch(np.array([point]))
+        return self.fetched.row(point)
+
+    def degrees(self, points: IntArray) -> FloatArray:
+        """Return the degrees of points; rows of S sum to one, and so the mean degree is one."""
+        self.fetch(points)
+        return self.fetched.degrees(points)
+
+    def weights(self) -> sparse.csr_array:
+        """Return W as a whole, for a small collection; read when it is first asked for."""
+        with self._lock:
+            if self._whole is None:
+                self.fetch_all()
+                rows, n = self.fetched.rows[: len(self.keys)], len(self.keys)
+                lengths = rows[:, 1] - rows[:, 0]
+                entries = np.concatenate([np.arange(*row) for row in rows] or [rows[:0, 0]])
+                ends = np.concatenate([[0], np.cumsum(lengths)])
+                parts = self.fetched.weights[entries], self.fetched.indices[entries], ends
+                self._whole = sparse.csr_array(parts, shape=(n, n))
+            return self._whole
+
+    def _add(self, asked: Sequence[Key], edges: Mapping[Key, Edges]) -> None:
+        with self._lock:
+            points = self.numbers(asked)
+            there = np.array([key in edges for key in asked], dtype=bool)
+            new = there & ~self.fetched.has(points)
+            found = [edges[key] for key, is_new in zip(asked, new, strict=True) if is_new]
+            lengths = [len(one.neighbors) for one in found]
+            indices = self.numbers([key for one in found for key in one.neighbors])
+            weights = np.concatenate([*(one.weights for one in found), np.empty(0)])
+            left = ~np.isin(indices, list(self.gone))
+            starts = np.concatenate([[0], np.cumsum(left)])[np.cumsum([0, *lengths])]
+            self.fetched.reserve(len(self.keys))
+            self.fetched.add(points[new], starts, indices[left], weights[left].astype(np.float32))
+            lost = [int(point) for point in points[~there] if int(point) not in self.gone]
+            if lost:
+                self.gone.update(lost)
+                self.fetched = self.fetched.without(np.array(lost))
+
+
+class FetchingSolver:
+    """The region solver over a collection: where rows are missing they are fetched.
+
+    It runs on the rows that are here. Where it needs one that is not, that and others which
+    matter next are fetched, and it begins again. A run that misses nothing decides
+    everything as it would over the whole graph in memory.
+
+    Parameters
+    ----------
+    graph : CollectionGraph
+    coupling : float
+        beta: values obey ``x_i + beta sum_j w_ij (x_i - x_j) = 0`` off the query.
+    """
+
+    def __init__(self, graph: CollectionGraph, coupling: float) -> None:
+        self.graph, self.coupling = graph, coupling
+
+    def solve(
+        self, boundaries: Sequence[Boundary], efforts: Sequence[Effort]
+    ) -> Iterator[Solution]:
+        """Solve for each boundary, as far as its effort says."""
+        for boundary, effort in zip(boundaries, efforts, strict=True):
+            yield self._solve(boundary, effort)
+
+    def _solve(self, boundary: Boundary, effort: Effort) -> Solution:
+        graph = self.graph
+        graph.fetched.reserve(len(graph.keys))
+        near = self._nearby(boundary)
+        while True:
+            try:
+                solver = graph.fetched.solver(self.coupling)
+                (solution,) = solver.solve([boundary], [effort])
+            except MissingRowsError as missing:
+                if missing.all_needed:
+                    return self._on_all(boundary, effort)
+                if missing.n_used <= FEW_USED and near:
+                    graph.fetch_around(near.pop(0))
+                else:
+                    graph.grow(missing)
+            else:
+                return solution
+
+    def _on_all(self, boundary: Boundary, effort: Effort) -> Solution:
+        """Solve over the whole graph, where a query reaches a good part of it."""
+        solver = RegionSolver(system_of(self.graph, self.coupling))
+        (solution,) = solver.solve([boundary], [effort])
+        return solution
+
+    def _nearby(self, boundary: Boundary) -> list[int]:
+        """Return points around which a query is solved, the heaviest examples first."""
+        order = np.argsort(-boundary.values, kind="stable")
+        held = [int(boundary.clamped[place]) for place in order if boundary.values[place] > 0]
+        joined = boundary.pulled[np.argsort(-boundary.pull, kind="stable")]
+        return [*held, *(int(point) for point in joined[:1])][:MOST_AROUND]
+
+
+def system_of(graph: CollectionGraph, coupling: float) -> System:
+    """Return the system of a whole collection, whose rows are all read."""
+    couplings = graph.weights().copy()
+    couplings.data *= coupling
+    return System.coupled(couplings)
+
+
+SCAN_POINTS = 5_000
+"""Vectors that are read at once."""
+
+
+class CollectionEngine:
+    """The points of a collection, for one query; vectors that it reads are kept for it.
+
+    Parameters
+    ----------
+    graph : CollectionGraph
+    where : optional
+        The database's own filter, which results have to pass.
+    hidden : set of int
+        Points that are known to be gone.
+    """
+
+    def __init__(
+        self, graph: CollectionGraph, where: Any = None, hidden: Sequence[int] = ()
+    ) -> None:
+        self.graph, self.database = graph, graph.database
+        self.where, self.hidden = where, frozenset(hidden)
+        self.metric: str = self.database.metric
+        self.n_features = self.database.n_features
+        self.n_alive = graph.n_points
+        self.alive: BoolArray | None = None
+        self._vectors: dict[int, FloatArray] = {}
 
     @property
     def n_points(self) -> int:
-        """The number of slots that were ever given."""
-        with self._sessions.current() as session:
-            return session.head.n_points
-
-    @property
-    def n_alive(self) -> int:
-        """The number of points that are there."""
-        with self._sessions.current() as session:
-            return session.head.n_alive
-
-    @property
-    def alive(self) -> BoolArray:
-        """Which slots have a point; fetched once for a version."""
-        with self._sessions.current() as session, self._turn:
-            version, alive = self._living
-            if version != session.head.version:
-                alive = np.zeros(session.head.n_points, dtype=bool)
-                alive[session.slots()] = True
-                self._living = session.head.version, alive
-            return alive
+        """The number of points that have been met."""
+        return len(self.graph.keys)
 
     def search(self, vectors: FloatArray, k: int) -> Neighbors:
-        """Find the ``k`` nearest points of the database for vectors from anywhere."""
-        with self._sessions.current() as session:
-            return nearest(session, self._held(vectors), k)
+        """Find the ``k`` nearest points that are part of the graph."""
+        vectors = np.asarray(vectors, dtype=np.float32)
+        return self._lists(self._in_graph(vectors, k), k)
+
+    def _in_graph(self, vectors: FloatArray, k: int) -> list[Hits]:
+        """Search, and search further where points are found that are not part of the graph."""
+        more = k
+        while True:
+            found = self.database.search(vectors, more)
+            keys = {key for hits in found for key in hits.keys}
+            numbers = self.graph.numbers(sorted(keys, key=str))
+            if len(numbers) and not self.graph.fetched.has(numbers).any():
+                self.graph.fetch_around(int(self.graph.numbers(found[0].keys[:1])[0]))
+            self.graph.fetch(numbers)
+            kept = [_kept(hits, self._unknown(hits.keys)) for hits in found]
+            enough = all(len(hits.keys) >= k for hits in kept)
+            if enough or all(len(hits.keys) < more for hits in found):
+                return [Hits(hits.keys[:k], hits.sq_distances[:k]) for hits in kept]
+            more *= 2
+
+    def _unknown(self, keys: Sequence[Key]) -> BoolArray:
+        numbers = self.graph.numbers(keys)
+        return np.array([int(number) in self.graph.gone for number in numbers], dtype=bool)
 
     def rows(self, ids: IntArray, k: int) -> Neighbors:
-        """Return the ``k`` nearest neighbours of points; searched only beyond ``width``."""
-        ids = np.asarray(ids, dtype=np.int64)
-        with self._sessions.current() as session:
-            known = self._rows(session, np.unique(ids))
-            places = known.places_of(ids)
-            there = places != NOBODY
-            if k <= self.width:
-                found = known.lists.head(k)
-            else:
-                vectors = session.vectors(known.slots)
-                found = nearest(session, vectors, k, own=known.slots)
-        lists = Neighbors(
-            np.full((len(ids), k), NOBODY, dtype=np.int32),
-            np.full((len(ids), k), np.inf, dtype=found.sq_distances.dtype),
-        )
-        lists.indices[there] = found.indices[places[there]]
-        lists.sq_distances[there] = found.sq_distances[places[there]]
-        return lists
+        """Return the stored lists of points, up to ``k``."""
+        found = [self.graph.lists[int(point)] for point in ids]
+        hits = [Hits(self.graph.keys_of(near), distances) for near, distances in found]
+        return self._lists(hits, k)
 
-    def around(self, slots: IntArray) -> Rows:
-        """Return the rows of some points, and those of all that list them."""
-        slots = np.unique(np.asarray(slots, dtype=np.int64))
-        with self._sessions.current() as session:
-            found, known = self._cache.known(session, slots)
-            listers = np.setdiff1d(known.sources, slots)
-            listing, others = self._cache.known(session, listers)
-            known = known.joined(others)
-            if found.all() and listing.all():
-                return known
-            if found.all():
-                fresh = session.rows(listers[~listing])
-            else:  # rows of some that are known come again, but in one exchange with all others
-                fresh = session.rows(self._incomplete(slots, known), around=True)
-            self._cache.remember(session, fresh)
-            return known.joined(fresh)
+    def _lists(self, found: Sequence[Hits], k: int) -> Neighbors:
+        indices = np.full((len(found), k), NOBODY, dtype=np.int64)
+        sq_distances = np.full((len(found), k), np.inf, dtype=np.float32)
+        for row, hits in enumerate(found):
+            keys = hits.keys[:k]
+            indices[row, : len(keys)] = self.graph.numbers(keys)
+            sq_distances[row, : len(keys)] = hits.sq_distances[: len(keys)]
+        return Neighbors(indices, sq_distances)
 
-    def _incomplete(self, slots: IntArray, known: Rows) -> IntArray:
-        """Return the points that are not known with all that list them."""
-        places = known.places_of(slots)
-        there = np.flatnonzero(places != NOBODY)
-        counts = np.diff(known.starts)[places[there]]
-        missing = known.places_of(known.sources_of(places[there])) == NOBODY
-        lacking = np.bincount(np.repeat(there, counts)[missing], minlength=len(slots)) > 0
-        incomplete: IntArray = slots[lacking | (places == NOBODY)]
-        return incomplete
+    def shown(self, points: IntArray, own: IntArray) -> BoolArray:
+        """Return which points may be results: those that pass the filter, and the query's own."""
+        left: BoolArray = ~np.isin(points, list(self.hidden))
+        if self.where is not None:
+            left &= ~np.isin(points, own)
+            keys = self.graph.keys_of(points[left])
+            passed = self.database.matching(keys, self.where)
+            left[left] = [key in passed for key in keys]
+        return left | np.isin(points, own)
 
-    def nearest(self, query: Query, k: int, where: str | None = None) -> Neighbors:
+    def nearest(self, query: Query, k: int) -> Neighbors:
         """Find the ``k`` points nearest to a checked query, its own points left out.
+
+        Results have to pass the filter.
 
         The mean of the squared distances to several examples is the squared distance to their
         centre and a constant, so one search around the centre finds them.
-
-        Parameters
-        ----------
-        query : Query
-        k : int
-        where : str, optional
-            A condition that all have to meet.
         """
         shares = positive_shares(query)
-        with self._sessions.current() as session:
-            examples = self._examples(session, query)
-            centre = (shares @ examples.astype(np.float64)).astype(np.float32)[None, :]
+        numbers = self.around(query, shares, k)
+        sq_distances = shares @ self.between(query, numbers)
+        order = np.lexsort((numbers, sq_distances))
+        return self._lists([Hits(self.graph.keys_of(numbers[order]), sq_distances[order])], k)
 
-            def measure(place: int, vectors: FloatArray) -> FloatArray:
-                between = cdist(examples[shares > 0], vectors, "sqeuclidean")
-                return _total(shares[shares > 0], between)
+    def around(self, query: Query, shares: FloatArray, k: int) -> IntArray:
+        """Find the ``k`` points with the least sum of squared distances, each by its share.
 
-            return nearest(session, centre, k, gone=query.ids, where=where, measure=measure)
+        Shares below zero push away, as long as all together are above it.
+        """
+        examples = np.concatenate(
+            [self.vectors(query.ids), as_held(query.vectors, self.metric, "vectors")]
+        )
+        centre = (shares @ examples / shares.sum())[None, :].astype(np.float32)
+        own = {*query.ids.tolist(), *self.hidden}
+        (found,) = self.database.search(centre, k + len(own), self.where)
+        numbers = self.graph.numbers(found.keys)
+        return numbers[~np.isin(numbers, list(own))][:k]
 
     def sq_distances(self, ids: IntArray, vectors: FloatArray) -> Iterator[FloatArray]:
-        """Measure everything, which reads all points; empty slots are at distance inf."""
-        ids = np.asarray(ids, dtype=np.int64)
-        with self._sessions.current() as session:
-            there = np.isin(ids, session.rows(np.unique(ids)).slots)
-            examples = np.zeros((len(ids), self.n_features), dtype=np.float32)
-            examples[there] = session.vectors(ids[there])
-            examples = np.concatenate([examples, self._held(vectors)])
-            lost = np.concatenate([~there, np.zeros(len(examples) - len(ids), dtype=bool)])
-            for start in range(0, len(examples), TOGETHER):
-                block = slice(start, start + TOGETHER)
-                yield from self._measured(session, examples[block], lost[block])
-
-    def _measured(self, session: Session, examples: FloatArray, lost: BoolArray) -> FloatArray:
-        measured = np.full((len(examples), session.head.n_points), np.inf)
-        for slots, vectors in session.scan():
-            measured[:, slots] = cdist(examples, vectors, "sqeuclidean")
-        measured[lost] = np.inf
-        return measured
+        """Measure everything, which reads all points."""
+        examples = np.concatenate([self.vectors(ids), as_held(vectors, self.metric, "vectors")])
+        numbers, measured = [], []
+        for keys, page in self.database.scan(SCAN_POINTS):
+            numbers.append(self.graph.numbers(keys))
+            held = as_held(page.astype(np.float64), self.metric, "vectors")
+            measured.append(sq_distances_between(examples, held, np.arange(len(held))))
+        rows = np.full((len(examples), self.n_points), np.inf)
+        for some, distances in zip(numbers, measured, strict=True):
+            rows[:, some] = distances
+        return iter(rows)
 
     def between(self, query: Query, points: IntArray) -> FloatArray:
         """Measure the squared distances of some points to each example of a checked query."""
-        points, n_ids = np.asarray(points, dtype=np.int64), len(query.ids)
-        with self._sessions.current() as session:
-            stored = session.vectors(np.concatenate([query.ids, points]).astype(np.int64))
-        examples = np.concatenate([stored[:n_ids], self._held(query.vectors)])
-        return sq_distances_between(examples, stored, np.arange(n_ids, len(stored)))
+        n_ids = len(query.ids)
+        everybody = self.vectors(np.concatenate([query.ids, points]).astype(np.int64))
+        unseen = as_held(query.vectors, self.metric, "vectors")
+        examples = np.concatenate([everybody[:n_ids], unseen])
+        return sq_distances_between(examples, everybody, np.arange(n_ids, len(everybody)))
 
     def pairs(self, ids: IntArray) -> FloatArray:
-        """Measure the squared distances of a few points of the database to each other."""
+        """Measure the squared distances of a few points of the collection to each other."""
         vectors = self.vectors(ids)
         return sq_distances_between(vectors, vectors, np.arange(len(vectors)))
 
-    def vectors(self, slots: IntArray) -> FloatArray:
-        """Return points as they are stored; scaled to length one for cosine."""
-        with self._sessions.current() as session:
-            return session.vectors(np.asarray(slots, dtype=np.int64))
-
-    def matching(self, where: str, slots: IntArray) -> IntArray:
-        """Return those of some points that meet a condition, ascending."""
-        with self._sessions.current() as session:
-            return session.matching(where, np.asarray(slots, dtype=np.int64))
-
-    def check_condition(self, where: str) -> None:
-        """Require a condition that can be read, of columns that are there."""
-        with self._sessions.current() as session:
-            translate(where, session.head.columns)
-
-    def _rows(self, session: Session, slots: IntArray) -> Rows:
-        found, known = self._cache.known(session, slots)
-        if found.all():
-            return known
-        fresh = session.rows(slots[~found])
-        self._cache.remember(session, fresh)
-        return known.joined(fresh)
-
-    def _examples(self, session: Session, query: Query) -> FloatArray:
-        stored = session.vectors(np.asarray(query.ids, dtype=np.int64))
-        return np.concatenate([stored, self._held(query.vectors)])
-
-    def _held(self, vectors: Any) -> FloatArray:
-        return held(vectors, self._settings)
+    def vectors(self, points: IntArray) -> FloatArray:
+        """Return points in double precision, scaled to length one for cosine; nan if gone."""
+        known, numbers = self._vectors, [int(point) for point in points]
+        missing = [number for number in dict.fromkeys(numbers) if number not in known]
+        if missing:
+            nothing = np.full(self.n_features, np.inf)
+            known |= dict.fromkeys(missing, nothing)
+            keys, vectors = self.database.vectors([self.graph.keys[number] for number in missing])
+            held = as_held(np.asarray(vectors, dtype=np.float64), self.metric, "vectors")
+            known |= dict(zip(self.graph.numbers(keys).tolist(), held, strict=True))
+        return np.array([known[number] for number in numbers]).reshape(-1, self.n_features)
 
 
-def _total(shares: FloatArray, between: FloatArray) -> FloatArray:
-    """Add up row by row, so that what is tied for one engine is tied for all."""
-    total: FloatArray = np.zeros(between.shape[1])
-    for share, row in zip(shares, between, strict=True):
-        total += share * row
-    return total
+def _kept(hits: Hits, unknown: BoolArray) -> Hits:
+    keys = [key for key, left_out in zip(hits.keys, unknown, strict=True) if not left_out]
+    return Hits(keys, np.asarray(hits.sq_distances)[~unknown])
+
+
+def _left(engine: CollectionEngine, query: Query, solution: Solution) -> Solution:
+    """Return a solution without points that are no results."""
+    left = engine.shown(solution.points, query.ids)
+    return solution.take(left, complete=False, certified=False)
+
+
+class CollectionEuclidean(Euclidean):
+    """Plain distance over a collection: the database's own search."""
+
+    engine_: CollectionEngine
+
+    def _solve(
+        self, queries: Sequence[Query], wanted: Sequence[Wanted], unseen: Unseen
+    ) -> Iterator[tuple[Solution, Trace | None]]:
+        engine = self.engine_
+        for query, (top, _) in zip(queries, wanted, strict=True):
+            shares = -signed_shares(query)
+            found = engine.around(query, shares, top + 1)
+            scores = -(shares @ engine.between(query, found))
+            own = -(shares @ engine.between(query, query.ids)) if len(query.ids) else np.empty(0)
+            certified = engine.database.exact and (
+                len(found) <= top or top == 0 or np.partition(scores, -top)[-top] > scores.min()
+            )
+            yield (
+                Solution(
+                    np.concatenate([found, query.ids]),
+                    np.concatenate([scores, own]),
+                    0.0,
+                    certified=bool(certified),
+                    solver="distance",
+                    n_touched=len(found),
+                    complete=False,
+                ),
+                None,
+            )
+
+
+class CollectionRAN(RAN):
+    """RAN over the stored graph of a collection, fitted to a `CollectionEngine`."""
+
+    engine_: CollectionEngine
+
+    def _fit(self) -> None:
+        self._check_parameters()
+        graph, self._list_unit = self.engine_.graph, 1.0
+        self._smoothness, self._max_iter = float(self.smoothness), self.max_iter
+        self.n_neighbors_ = self._n_asked = self._unit_neighbors = graph.n_neighbors
+        self._list_width, self._lists, self._relative_degrees = graph.n_neighbors + 1, None, None
+        self._check_offered()
+        coupling = 2 * self._smoothness
+        if graph.n_points <= DIRECT_LIMIT:
+            system = system_of(graph, coupling)
+            self._solvers = Solvers(system, self.solver, self.budget, self.tol, graph.n_points)
+            return
+        nothing = System.coupled(sparse.csr_array((0, 0)))
+        self._solvers = Solvers(nothing, "region", self.budget, self.tol, graph.n_points)
+        self._solvers.use(FetchingSolver(graph, coupling))
+
+    def _check_offered(self) -> None:
+        """Refuse what needs more than the rows that a query reaches."""
+        k = self.engine_.graph.n_neighbors
+        given = {"n_neighbors": self.n_neighbors, "adapt": self.adapt, "max_iter": self.max_iter}
+        offered = {"n_neighbors": (k, "auto"), "adapt": ("query",), "max_iter": (1,)}
+        for name, value in given.items():
+            if value not in offered[name]:
+                raise InputError(
+                    f"{name} is {value!r}, but the graph beside this collection has "
+                    f"{name}={offered[name][0]!r}; leave it out, attach the collection again with "
+                    "other neighbours, or build an index in a folder, which can do all.",
+                    name,
+                )
+
+    def _solve(
+        self, queries: Sequence[Query], wanted: Sequence[Wanted], unseen: Unseen
+    ) -> Iterator[tuple[Solution, Trace | None]]:
+        """Score the region of each query; where not all may be results, leave the others out."""
+        engine = self.engine_
+        picky = engine.where is not None or bool(engine.hidden)
+        if picky:
+            wanted = [Wanted(one.top, self._most(one)) for one in wanted]
+        for query, found in zip(queries, super()._solve(queries, wanted, unseen), strict=True):
+            yield (_left(engine, query, found[0]), found[1]) if picky else found
+
+    def _most(self, one: Wanted) -> int:
+        """Return how many points are to be found where only some of them may be results."""
+        budget = self._solvers.effort(one.top).budget
+        return max(one.candidates, self.engine_.graph.n_points if budget is None else budget)
+
+    def edges(self, point: int) -> flows.Edges:
+        """Return the neighbours of a point in the graph."""
+        return flows.Edges(*self.engine_.graph.row(point))
+
+    def _degrees_of(self, points: IntArray) -> FloatArray:
+        return self.engine_.graph.degrees(points)

@@ -11,11 +11,11 @@ from rankfold.check import InputError, about
 from rankfold.diversity import diverse, n_candidates
 from rankfold.explaining import explain
 from rankfold.index.asked import Asked
-from rankfold.index.keeping import Keeping, in_one_state
-from rankfold.index.matching import matching_of, no_ranking, ranked
+from rankfold.index.keeper import Keeper
+from rankfold.index.matching import Matching, no_ranking, ranked
 from rankfold.index.methods import Methods
 from rankfold.index.results import Reason
-from rankfold.neighbors import VectorEngine
+from rankfold.neighbors import Engine, VectorEngine
 from rankfold.rankers import RANKERS, Euclidean, Ranker
 from rankfold.types import Query, Ranking
 
@@ -28,24 +28,19 @@ class Answering:
 
     Parameters
     ----------
-    keeper : Keeping
+    keeper : Keeper
     """
 
-    def __init__(self, keeper: Keeping) -> None:
+    def __init__(self, keeper: Keeper) -> None:
         self._keeper, self._methods = keeper, Methods()
 
-    @in_one_state
     def answer(self, asked: Asked) -> tuple[list[Any], dict[str, list[Any]], Ranking]:
         """Return ids and payload of the results, and the ranking of their slots."""
-        before = self._keeper.round_trips
         with self._keeper.current() as engine:
             shown = _without_first(self._ranking(asked, engine), asked.offset)
             ids, payload = self._keeper.store.points_of(shown.ids)
-            round_trips = self._keeper.round_trips - before  # to begin and to name them, too
-            solution = replace(shown.solution, round_trips=round_trips)
-            return ids, payload, replace(shown, solution=solution)
+            return ids, payload, shown
 
-    @in_one_state
     def reason(self, asked: Asked, point: Any) -> Reason:
         """Explain the place of a point."""
         with self._keeper.current() as engine:
@@ -67,7 +62,7 @@ class Answering:
     def _ranking(self, asked: Asked, engine: VectorEngine) -> Ranking:
         store = self._keeper.store
         with about("where"):
-            matching = None if asked.where is None else matching_of(store, engine, asked.where)
+            matching = None if asked.where is None else Matching.of(store, asked.where)
         query = asked.query(store, engine.n_features)
         if not engine.n_alive:
             return no_ranking()
@@ -79,10 +74,10 @@ class Answering:
             ranking = matching.best(ranker, query, length, asked.include_query)
         if not asked.diversity or not len(ranking):
             return ranking
-        return _diverse(engine, ranking, query, asked)
+        return with_diversity(engine, ranking, query, asked)
 
     def fitted(self, method: str, parameters: dict[str, Any], engine: VectorEngine) -> Ranker:
-        """Return the ranker that answers queries by a method; inside of `Keeping.current`."""
+        """Return the ranker that answers queries by a method; inside of `Keeper.current`."""
         n_neighbors = int(self._keeper.store.settings["n_neighbors"])
         return self._methods.fitted(method, parameters, engine, n_neighbors, self._keeper)
 
@@ -99,7 +94,7 @@ class Answering:
         return ranker
 
 
-def _diverse(engine: VectorEngine, ranking: Ranking, query: Query, asked: Asked) -> Ranking:
+def with_diversity(engine: Engine, ranking: Ranking, query: Query, asked: Asked) -> Ranking:
     """Choose diverse results; the query's own points stay first or last, as they are by rule."""
     own = np.isin(ranking.ids, query.ids)
     leading = own & (np.cumsum(~own) == 0)

@@ -16,8 +16,8 @@ from rankfold.check import (
     check_vectors,
     check_weights,
 )
-from rankfold.index.keeping import Described
 from rankfold.rankers import RANKERS
+from rankfold.storage import Store
 from rankfold.types import IntArray, Query
 
 
@@ -30,7 +30,7 @@ class Asked:
     weights: Any
     negative: list[Any]
     negative_vectors: Any
-    where: str | None
+    where: Any
     top: int
     offset: int
     diversity: float
@@ -44,10 +44,6 @@ class Asked:
         check_count(self.top, "top")
         check_count(self.offset, "offset", least=0)
         check_share(self.diversity, "diversity", zero=True, one=True)
-        if self.where is not None and not isinstance(self.where, str):
-            raise InputError(
-                f"where is {self.where!r}, but must be a text such as 'price < 10'.", "where"
-            )
         return self
 
     @property
@@ -55,7 +51,7 @@ class Asked:
         """How many results are needed for those that are shown."""
         return self.offset + self.top
 
-    def query(self, store: Described, n_features: int) -> Query:
+    def query(self, store: Store, n_features: int) -> Query:
         """Return the query in terms of slots: positive examples first, ids before vectors."""
         slots = np.concatenate(
             [_slots(store, self.ids, "ids"), _slots(store, self.negative, "negative")]
@@ -95,6 +91,6 @@ class Asked:
         return Query(slots, np.concatenate([vectors, opposed]), weights)
 
 
-def _slots(store: Described, ids: list[Any], argument: str) -> IntArray:
+def _slots(store: Store, ids: list[Any], argument: str) -> IntArray:
     with about(argument):
         return store.slots_of(ids) if ids else np.empty(0, dtype=np.int64)

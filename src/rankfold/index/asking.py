@@ -10,7 +10,7 @@ from rankfold.check import InputError, check_choice, check_count
 from rankfold.index.answering import Answering
 from rankfold.index.asked import Asked
 from rankfold.index.contents import Contents
-from rankfold.index.keeping import Keeping, in_one_state
+from rankfold.index.keeper import Keeper
 from rankfold.index.results import Reason, Results, as_list
 from rankfold.rankers import RANKERS, Ranker
 
@@ -23,10 +23,10 @@ class Asking(Contents):
 
     Parameters
     ----------
-    keeper : Keeping
+    keeper : Keeper
     """
 
-    def __init__(self, keeper: Keeping) -> None:
+    def __init__(self, keeper: Keeper) -> None:
         super().__init__(keeper)
         self._answering = Answering(keeper)
 
@@ -90,7 +90,6 @@ class Asking(Contents):
         )
         return self._ask(asked)
 
-    @in_one_state
     def evaluate(
         self,
         label: str | None = None,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from rankfold.check import StorageError
-from rankfold.index.keeping import Keeping, in_one_state
+from rankfold.index.keeper import Keeper
 from rankfold.index.results import as_list
 from rankfold.neighbors import live_points
 from rankfold.types import FloatArray
@@ -20,10 +20,10 @@ class Contents:
 
     Parameters
     ----------
-    keeper : Keeping
+    keeper : Keeper
     """
 
-    def __init__(self, keeper: Keeping) -> None:
+    def __init__(self, keeper: Keeper) -> None:
         self._keeper = keeper
 
     @contextmanager
@@ -44,32 +44,27 @@ class Contents:
             yield
 
     @property
-    @in_one_state
     def columns(self) -> dict[str, str]:
         """Names of the payload's columns, and of what kind each is."""
         with self._keeper.current():
             return self._keeper.store.columns
 
     @property
-    @in_one_state
     def layout(self) -> str | None:
         """How the map was drawn: "graph", "pca" or "plane"; None where none is kept."""
         with self._keeper.current():
             return self._keeper.layout
 
     @property
-    @in_one_state
     def ids(self) -> list[Any]:
         """All ids, in the order of arrival."""
         with self._keeper.current() as engine:
             return self._keeper.store.ids_of(live_points(engine))
 
-    @in_one_state
     def info(self) -> dict[str, Any]:
         """Return what there is to know about it."""
         return self._keeper.info()
 
-    @in_one_state
     def places(self, most: int | None = None) -> tuple[list[Any], FloatArray]:
         """Return ids, in the order of arrival, and a place in the plane for each: x and y.
 
@@ -88,13 +83,11 @@ class Contents:
                 slots = slots[np.linspace(0, len(slots) - 1, most).astype(int)]
             return self._keeper.store.ids_of(slots), self._keeper.places(slots)
 
-    @in_one_state
     def vectors(self, ids: Any) -> FloatArray:
         """Return the vectors of points; scaled to length one for cosine."""
         with self._keeper.current() as engine:
             return engine.vectors(self._keeper.store.slots_of(as_list(ids)))
 
-    @in_one_state
     def payload(self, ids: Any, columns: Sequence[str] | None = None) -> dict[str, list[Any]]:
         """Return the payload of points, column by column; all columns if none are named."""
         with self._keeper.current():
@@ -111,7 +104,6 @@ class Contents:
             f"{facts['metric']}, {facts['n_neighbors']} neighbours)"
         )
 
-    @in_one_state
     def holds(self, ids: Any) -> list[bool]:
         """Tell of each id whether a point has it; one question, however many there are."""
         with self._keeper.current():
@@ -120,7 +112,6 @@ class Contents:
     def __contains__(self, point: Any) -> bool:
         return self.holds([point])[0]
 
-    @in_one_state
     def __len__(self) -> int:
         with self._keeper.current() as engine:
             return engine.n_alive

@@ -19,13 +19,13 @@ from rankfold.evaluation.tasks import (
     label_codes,
     labelled_task,
 )
-from rankfold.index.keeping import Keeping
+from rankfold.index.keeper import Keeper
 from rankfold.neighbors import VectorEngine, live_points
 from rankfold.types import Dataset, IntArray
 
 
 def by_label(
-    keeper: Keeping, engine: VectorEngine, label: str, metrics: Metrics, queries: Any, seed: int
+    keeper: Keeper, engine: VectorEngine, label: str, metrics: Metrics, queries: Any, seed: int
 ) -> Task:
     """Return the task of finding the points of an index that share a value of a column.
 
@@ -33,7 +33,7 @@ def by_label(
 
     Parameters
     ----------
-    keeper : Keeping
+    keeper : Keeper
     engine : VectorEngine
         In the state that is read.
     label : str
@@ -61,7 +61,7 @@ def by_label(
 
 
 def by_judgements(
-    keeper: Keeping,
+    keeper: Keeper,
     engine: VectorEngine,
     vectors: Any,
     vector_ids: Sequence[Any] | None,
@@ -74,7 +74,7 @@ def by_judgements(
 
     Parameters
     ----------
-    keeper : Keeping
+    keeper : Keeper
     engine : VectorEngine
         In the state that is read.
     vectors : array, shape (n_queries, n_features)
@@ -99,5 +99,5 @@ def by_judgements(
     )
 
 
-def _name(keeper: Keeping) -> str:
+def _name(keeper: Keeper) -> str:
     return Path(str(keeper.info()["path"])).name

@@ -6,28 +6,24 @@ from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
 from types import TracebackType
-from typing import Any, Literal, Self, cast
+from typing import Any, Literal, Self
 from weakref import finalize
 
-from rankfold.check import InputError, check_positive
-from rankfold.databases.contract import Database
+from rankfold.check import check_positive
 from rankfold.index.building import built, checked_input
 from rankfold.index.changing import Changing
 from rankfold.index.keeper import Keeper
-from rankfold.index.keeping import Keeping, State, in_one_state
-from rankfold.index.tables import build_table, copy_table, open_table
 from rankfold.layout import Layout
 from rankfold.neighbors import Learned
 from rankfold.storage import Store
 
 
 class Index(Changing):
-    """Vectors, ids, payload and neighbour lists, in a folder or in a database.
+    """Vectors, ids, payload and neighbour lists in a folder.
 
     Made by `build` or `open`. A change that has returned is on disk: it is there after a crash.
-    One process at a time may change a folder, any number may ask it; a database makes the
-    changes of several one after the other. Each answer is that of the last change. Threads ask
-    at the same time. A block of ``with`` closes it at its end.
+    One process at a time may change it, any number may ask it. Each answer is that of the last
+    change. Threads ask at the same time. A block of ``with`` closes it at its end.
 
     Examples
     --------
@@ -45,7 +41,9 @@ class Index(Changing):
     400
     """
 
-    def __init__(self, keeper: Keeping, temporary: Path | None = None) -> None:
+    writable, outsiders_filter = True, True
+
+    def __init__(self, keeper: Keeper, temporary: Path | None = None) -> None:
         super().__init__(keeper)
         self._discard = None if temporary is None else finalize(self, rmtree, temporary, True)
 
@@ -63,9 +61,6 @@ class Index(Changing):
         layout: Layout = "pca",
         replace: bool = False,
         source: dict[str, Any] | None = None,
-        engine: str | Database | None = None,
-        lists: Literal["memory", "database"] = "memory",
-        search: Literal["auto", "exact", "hnsw"] = "auto",
         progress: bool = False,
     ) -> Self:
         """Build an index.
@@ -79,7 +74,6 @@ class Index(Changing):
             Columns of whole numbers, numbers, texts, truth values or None.
         path : str or Path, optional
             The folder to keep it in; without, it is kept in a temporary one until it is saved.
-            The name of the index, where it is kept in a database.
         metric : {"euclidean", "cosine"}
         n_neighbors : int or "auto"
             Neighbours in the graph of every method, where a query does not ask for another
@@ -93,24 +87,10 @@ class Index(Changing):
         source : dict, optional
             Notes to keep, as JSON can hold them: how the vectors were made, for example the size
             of images. ``info`` returns them.
-        engine : str or Database, optional
-            The address of a database to keep it in, such as ``postgresql://user@host/database``
-            or ``milvus://host:19530``. Vectors are kept in single precision there.
-        lists : {"memory", "database"}
-            Where the lists are searched for an index in a database: here, or by searches of the
-            database, which takes longer, but ``X`` may be a map of a file that does not fit
-            in memory.
-        search : {"auto", "exact", "hnsw"}
-            How the database searches: among all points, or by an index of its own, which is quicker
-            among many. "auto" is "exact" up to 20,000 points.
         progress : bool
             Whether to show bars on stderr.
         """
         points = checked_input(X, ids, payload, metric, recall, layout)
-        if engine is not None:
-            making = (metric, n_neighbors, recall, layout, source or {}, progress)
-            how: dict[str, Any] = {"lists": lists, "search": search, "replace": replace}
-            return cls(build_table(engine, path, points, *making, **how))
         if path is not None:
             Store.check_place(path, replace=replace)
         arrays, settings = built(points, metric, n_neighbors, recall, layout, progress)
@@ -129,26 +109,17 @@ class Index(Changing):
             raise
 
     @classmethod
-    def open(
-        cls, path: str | Path, write: bool = False, engine: str | Database | None = None
-    ) -> Self:
-        """Open an index; the arrays of a folder are mapped into memory.
+    def open(cls, path: str | Path, write: bool = False) -> Self:
+        """Open an index; its arrays are mapped into memory.
 
         Parameters
         ----------
         path : str or Path
-            The folder; or the name, in a database.
+            The folder.
         write : bool
-            Whether it is to be changed. One process at a time may open a folder so; who shares
-            a database makes one change after the other.
-        engine : str or Database, optional
-            The address of the database that it is kept in.
+            Whether it is to be changed. One process at a time may open a folder so.
         """
-        keeper: Keeping
-        if engine is None:
-            keeper = Keeper(Store.open(path, write))
-        else:
-            keeper = open_table(engine, path, write)
+        keeper = Keeper(Store.open(path, write))
         try:
             index = cls(keeper)
             _ = len(index)  # reads all that queries need
@@ -157,32 +128,17 @@ class Index(Changing):
             raise
         return index
 
-    def copy(
-        self,
-        path: str | Path,
-        *,
-        engine: str | Database | None = None,
-        replace: bool = False,
-        progress: bool = False,
-    ) -> None:
-        """Copy everything into another folder or database; lists are copied, not searched.
+    def copy(self, path: str | Path, *, replace: bool = False) -> None:
+        """Copy everything into another folder; lists are copied, not searched.
 
         Parameters
         ----------
         path : str or Path
-            The folder; or the name, in a database.
-        engine : str or Database, optional
-            The address of a database.
         replace : bool
-            Whether an index of that name may be replaced.
-        progress : bool
-            Whether to show a bar on stderr.
+            Whether an index that is there may be replaced.
         """
-        if engine is None:
-            Store.check_place(path, replace=replace)
-            Store.create(path, *self._state(), replace=replace)
-        else:
-            copy_table(engine, path, self._state, replace=replace, progress=progress)
+        Store.check_place(path, replace=replace)
+        Store.create(path, *self._keeper.state(), replace=replace)
 
     def save(self, path: str | Path | None = None, *, replace: bool = False) -> None:
         """Write everything into a folder, where the index is kept from then on.
@@ -195,7 +151,7 @@ class Index(Changing):
         replace : bool
             Whether an index at ``path`` may be replaced.
         """
-        keeper = self._folder("save", "every change is durable there, and copy() writes a folder")
+        keeper = self._keeper
         if path is None or (Path(path).exists() and keeper.store.folder.samefile(path)):
             keeper.merge()
             return
@@ -220,8 +176,7 @@ class Index(Changing):
         progress : bool
             Whether to show a bar on stderr.
         """
-        keeper = self._folder("lay_out", "copy() it into a folder, draw, and copy it back")
-        keeper.lay_out(layout, progress)
+        self._keeper.lay_out(layout, progress)
 
     def learn(self, *, smoothness: float = 30.0, progress: bool = False) -> Learned:
         """Learn one graph for all queries of RAN, which they start from then on.
@@ -255,13 +210,12 @@ class Index(Changing):
         >>> plain = index.query(0, adapt="query")
         >>> index.unlearn()
         """
-        keeper = self._folder("learn", "copy() it into a folder, and learn there")
-        found = keeper.learn(check_positive(smoothness, "smoothness", most=1e9), progress)
-        return cast(Learned, found)
+        check_positive(smoothness, "smoothness", most=1e9)
+        return self._keeper.learn(float(smoothness), progress)
 
     def unlearn(self) -> None:
         """Forget the learned graph; queries start from the plain one again."""
-        self._folder("unlearn", "no learned graph is kept there").learn(None)
+        self._keeper.unlearn()
 
     def close(self) -> None:
         """Close it; without a folder of its own it is gone."""
@@ -279,20 +233,3 @@ class Index(Changing):
         traceback: TracebackType | None,
     ) -> None:
         self.close()
-
-    @property
-    def distant(self) -> bool:
-        """Whether it is kept in a database, and points are fetched when they are needed."""
-        return not isinstance(self._keeper, Keeper)
-
-    def _folder(self, what: str, instead: str) -> Keeper:
-        """Return the keeper of a folder, for what only a folder can do."""
-        if isinstance(self._keeper, Keeper):
-            return self._keeper
-        raise InputError(
-            f"{what}() is for an index in a folder, but it is in a database; {instead}."
-        )
-
-    @in_one_state
-    def _state(self) -> State:
-        return self._keeper.state()

@@ -12,7 +12,6 @@ import numpy as np
 from rankfold.check import InputError, check_count, check_flag
 from rankfold.index.building import mapped
 from rankfold.index.gate import Gate
-from rankfold.index.keeping import State
 from rankfold.index.learning import learned_graph, sweep
 from rankfold.layout import Layout, Map, check_layout, projected
 from rankfold.neighbors import Change, Learned, LivingEngine, check_state
@@ -25,6 +24,9 @@ FEW_PENDING, POINTS_PER_PENDING = 100, 1000
 
 FEW_BYTES, PENDING_SHARE = 2**24, 0.25
 """Size that they may have: so many bytes, and this share of all arrays."""
+
+State = tuple[dict[str, Any], dict[str, Any], list[Any], dict[str, list[Any]]]
+"""All of an index without removed points: arrays, settings, ids and payload."""
 
 NOWHERE = Version(0, 0)
 
@@ -48,9 +50,6 @@ class Keeper:
     ----------
     store : Store
     """
-
-    keeps_one_state = True
-    round_trips = 0
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -266,8 +265,17 @@ class Keeper:
             places, chosen = mapped(fresh, layout, everything["n_neighbors"], progress)
             self._renew({**arrays, **places}, {**everything, **chosen}, kept)
 
-    def learn(self, smoothness: float | None, progress: bool = False) -> Learned | None:
-        """Learn one graph for all queries, and merge what has changed with it; None forgets it."""
+    def learn(self, smoothness: float, progress: bool = False) -> Learned:
+        """Learn one graph for all queries, and merge what has changed with it."""
+        learned = self._relearn(smoothness, progress)
+        assert learned is not None  # noqa: S101
+        return learned
+
+    def unlearn(self) -> None:
+        """Forget the learned graph."""
+        self._relearn(None, False)
+
+    def _relearn(self, smoothness: float | None, progress: bool) -> Learned | None:
         with self._gate.alone():
             self.store.check_writable()
             with self.current() as engine:

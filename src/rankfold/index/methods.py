@@ -10,7 +10,7 @@ import numpy as np
 
 from rankfold.check import InputError, about, check_choice
 from rankfold.graph import AdaptiveGraph
-from rankfold.index.keeping import Keeping
+from rankfold.index.keeper import Keeper
 from rankfold.neighbors import LivingEngine, VectorEngine
 from rankfold.rankers import RANKERS, Ranker
 
@@ -31,9 +31,6 @@ class Methods:
     not change in between. Whoever asks first after a change lets all rankers follow before
     anybody gets one, and those who had one before have left: nobody uses a ranker that follows.
     Each ranker is fitted once; who asks for others need not wait for that.
-
-    Over a database threads may read different states at the same time: rankers belong to one
-    of them then, and none follows.
     """
 
     def __init__(self) -> None:
@@ -49,7 +46,7 @@ class Methods:
         parameters: dict[str, Any],
         engine: VectorEngine,
         n_neighbors: int,
-        keeper: Keeping,
+        keeper: Keeper,
     ) -> Ranker:
         """Return a ranker for a state of the engine.
 
@@ -62,7 +59,7 @@ class Methods:
         engine : VectorEngine
         n_neighbors : int
             Neighbours in the graph, where the parameters do not say otherwise.
-        keeper : Keeping
+        keeper : Keeper
             Of the engine.
         """
         chosen = min(n_neighbors, max(1, engine.n_alive - 2))
@@ -70,9 +67,7 @@ class Methods:
             parameters = adapted(method, parameters, engine, chosen)
         key = f"{method} {chosen} {sorted(parameters.items())!r}"
         with self._turn:
-            if not keeper.keeps_one_state:
-                key = f"{keeper.version} {key}"
-            elif self._version != keeper.version or self._engine is not engine:
+            if self._version != keeper.version or self._engine is not engine:
                 self._follow(keeper, engine)
             if key in self._fitted:
                 return self._known(key)
@@ -102,7 +97,7 @@ class Methods:
             key, _ = self._fitted.popitem(last=False)
             del sizes[key]
 
-    def _follow(self, keeper: Keeping, engine: VectorEngine) -> None:
+    def _follow(self, keeper: Keeper, engine: VectorEngine) -> None:
         known, self._version = self._version, None  # what is interrupted is fitted again
         rows = None if known is None else keeper.changed_since(known)
         before, self._fitted = self._fitted, OrderedDict()

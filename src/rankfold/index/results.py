@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -14,8 +14,15 @@ from rankfold.explaining import Explanation, draw_explanation
 from rankfold.index.asked import Asked
 from rankfold.types import FloatArray, Ranking
 
-if TYPE_CHECKING:
-    from rankfold.index.asking import Asking
+
+class Answering(Protocol):
+    """What answers queries and explains: an index or a collection."""
+
+    def _ask(self, asked: Asked) -> Results:
+        """Answer a query."""
+
+    def _reason(self, asked: Asked, point: Any) -> Reason:
+        """Explain the place of a point in the answer to a query."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +44,7 @@ class Results:
     payload: dict[str, list[Any]]
     ranking: Ranking
     asked: Asked
-    index: Asking
+    index: Answering
 
     @property
     def scores(self) -> FloatArray:

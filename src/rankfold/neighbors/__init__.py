@@ -6,7 +6,6 @@ from rankfold.neighbors.approximate import FaissEngine
 from rankfold.neighbors.change import Change
 from rankfold.neighbors.choice import choose_engine
 from rankfold.neighbors.contract import (
-    DistantEngine,
     Engine,
     Listing,
     VectorEngine,
@@ -23,7 +22,6 @@ from rankfold.neighbors.measure import (
     plain_sq_distances,
     positive_shares,
 )
-from rankfold.neighbors.rows import Rows
 
 ENGINES: dict[str, type[Engine]] = {"exact": ExactEngine, "faiss": FaissEngine}
 """Engines of vectors by name; ``fit`` takes FAISS for more than 20,000 points."""
@@ -33,7 +31,6 @@ __all__ = [
     "GIVEN_METRICS",
     "METRICS",
     "Change",
-    "DistantEngine",
     "Engine",
     "ExactEngine",
     "FaissEngine",
@@ -42,7 +39,6 @@ __all__ = [
     "Listing",
     "LivingEngine",
     "Round",
-    "Rows",
     "VectorEngine",
     "changed_rows",
     "check_state",

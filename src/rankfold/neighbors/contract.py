@@ -7,7 +7,6 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from rankfold.neighbors.rows import Rows
 from rankfold.types import BoolArray, FloatArray, IntArray, Neighbors, Query
 
 
@@ -74,32 +73,6 @@ class VectorEngine(Engine, Protocol):
 
     def vectors(self, slots: IntArray) -> FloatArray:
         """Return points as they were given; scaled to length one for cosine."""
-
-
-@runtime_checkable
-class DistantEngine(Engine, Protocol):
-    """An engine whose lists lie elsewhere: asking for few rows at a time is what is cheap.
-
-    All that a thread asks for between two changes of ``round_trips`` came in one exchange.
-    ``alive`` has to be fetched for all points at once, so whoever needs few does not ask for it.
-    """
-
-    width: int
-    """The length up to which lists are stored."""
-
-    exact: bool
-    """Whether a search finds the nearest without fail."""
-
-    @property
-    def version(self) -> int:
-        """The number of the state that this thread reads; it grows with every change."""
-
-    @property
-    def round_trips(self) -> int:
-        """How often this thread has waited for an answer from there."""
-
-    def around(self, slots: IntArray) -> Rows:
-        """Return the rows of some points, and those of all that list them."""
 
 
 class Listing(Protocol):

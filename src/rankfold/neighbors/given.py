@@ -14,7 +14,6 @@ from rankfold.neighbors.measure import (
     plain_sq_distances,
     without_unknown,
 )
-from rankfold.neighbors.rows import runs
 from rankfold.types import NOBODY, FloatArray, IntArray, Neighbors, Query
 
 
@@ -148,3 +147,16 @@ def _checked_graph(graph: Any, metric: str) -> Any:
             "diagonal must be zero or left out. Similarities must be turned into distances first."
         )
     return graph
+
+
+def runs(starts: IntArray, counts: IntArray) -> IntArray:
+    """Return whole numbers that count up from each start, so many each.
+
+    Examples
+    --------
+    >>> runs(np.array([5, 0]), np.array([2, 3]))
+    array([5, 6, 0, 1, 2])
+    """
+    before = np.cumsum(counts) - counts
+    places: IntArray = np.arange(int(counts.sum())) + np.repeat(starts - before, counts)
+    return places

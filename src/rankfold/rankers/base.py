@@ -115,7 +115,6 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
         self
         """
         self.engine_ = self._engine(X)
-        self._is_remote = hasattr(type(self.engine_), "around")
         check_fusion(self.fusion)
         self._fusion = Fusion.of(self.fusion)
         self._fit()
@@ -392,13 +391,14 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
         else:
             lists, row = engine.rows(query.ids[row : row + 1], width), 0
         near = lists.indices[row, :width], lists.sq_distances[row, :width]
-        if self._relative_degrees is None:
-            return Hood.of(query, *near, self._fetched_degrees)
-        return Hood.of(query, *near, self._relative_degrees.take)
+        return Hood.of(query, *near, self._degrees_of)
 
-    def _fetched_degrees(self, points: IntArray) -> FloatArray:
-        """Return the degrees of points of a graph that is not here, beside the mean of all."""
-        return np.ones(len(points))
+    def _degrees_of(self, points: IntArray) -> FloatArray:
+        """Return the degrees of points in the graph, beside the mean of all."""
+        if self._relative_degrees is None:
+            return np.ones(len(points))
+        degrees: FloatArray = self._relative_degrees.take(points)
+        return degrees
 
     def _rankings(
         self,
@@ -426,7 +426,6 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
     ) -> Iterator[Ranking]:
         """Answer checked queries: boundary, solution, order."""
         engine, fusion, unsolved, unfinished = self.engine_, self._fusion, 0, 0
-        before = getattr(engine, "round_trips", 0)  # of databases
         fuses = fusion.kind != "none"
         unseen = self._searched(queries) if fuses else None
         wanted = fusion.wanted(queries, top, include_query)
@@ -442,9 +441,6 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
             answer = ordered(engine, query, solution, top, include_query, beyond)
             if fuses:
                 answer = with_distances(engine, query, answer)
-            asked, before = before, getattr(engine, "round_trips", 0)
-            if before != asked:
-                answer = replace(answer, round_trips=before - asked)
             yield Ranking(answer, trace)
         if unfinished:
             warn_caller(
@@ -469,12 +465,11 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
         engine = self.engine_
         check_flag(include_query, "include_query")
         length = check_top(top, engine.n_alive)
-        alive = None if self._is_remote else engine.alive
         check = partial(
             check_query,
             n_points=engine.n_points,
             n_features=engine.n_features,
-            alive=alive,
+            alive=engine.alive,
             partial=isinstance(engine, GivenEngine),
         )
         return list(map(check, queries)), length

@@ -3,17 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import cast
 
 import numpy as np
 
-from rankfold.neighbors import (
-    DistantEngine,
-    Engine,
-    mean_sq_distances,
-    plain_sq_distances,
-    positive_shares,
-)
+from rankfold.neighbors import Engine, mean_sq_distances, plain_sq_distances, positive_shares
 from rankfold.rankers.base import Ranker, Unseen
 from rankfold.solvers import Wanted
 from rankfold.types import FloatArray, Query, Solution, Trace
@@ -60,37 +53,10 @@ class Euclidean(Ranker):
         unseen: Unseen,
     ) -> Iterator[tuple[Solution, Trace | None]]:
         engine = self.engine_
-        for query, (top, _) in zip(queries, wanted, strict=True):
-            if self._is_remote and not (query.weights < 0).any() and not len(query.vectors):
-                yield _searched(cast(DistantEngine, engine), query, top), None
-                continue
+        for query in queries:
             scores = plain_scores(engine, query, plain_sq_distances(engine, query))
             points = np.arange(len(scores))
             yield Solution(points, scores, 0.0, solver="distance", n_touched=len(points)), None
-
-
-def _searched(engine: DistantEngine, query: Query, top: int) -> Solution:
-    """Answer by a search; one more is looked for, to know whether the last one is certain.
-
-    That it is certain can be known only where a search finds the nearest without fail.
-    """
-    found = engine.nearest(query, top + 1)
-    ids, sq_distances = (
-        row[0][found.indices[0] >= 0] for row in (found.indices, found.sq_distances)
-    )
-    clear = len(ids) <= top or top == 0 or sq_distances[top] > sq_distances[top - 1]
-    own = np.zeros(len(query.ids))
-    if len(own) > 1:
-        own = -(engine.pairs(query.ids) @ positive_shares(query))
-    return Solution(
-        np.concatenate([ids[:top].astype(np.intp), query.ids]),
-        np.concatenate([-sq_distances[:top], own]),
-        0.0,
-        certified=engine.exact and bool(clear),
-        solver="distance",
-        n_touched=len(ids),
-        complete=False,
-    )
 
 
 def plain_scores(engine: Engine, query: Query, sq_distances: FloatArray) -> FloatArray:

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from rankfold.neighbors import Engine, live_points
+from rankfold.neighbors import GIVEN_METRICS, Engine, live_points
 from rankfold.solvers.system import EPS, Wanted, without_noise
 from rankfold.types import (
     BoolArray,
@@ -435,7 +435,8 @@ def _unreached(engine: Engine, query: Query, known: IntArray, wanted: int) -> In
     length = min(engine.n_alive, wanted + len(known))
     near = engine.nearest(query, length).indices[0].astype(np.intp)
     near = near[(near >= 0) & ~np.isin(near, known)][:wanted]
-    if len(near) < wanted and len(near) + len(known) + len(query.ids) < engine.n_alive:
+    n_known = len(near) + len(known) + len(query.ids)
+    if len(near) < wanted and n_known < engine.n_alive and engine.metric in GIVEN_METRICS:
         # Distances of the others are unknown: a graph was given.
         others = np.setdiff1d(live_points(engine), np.concatenate([near, known, query.ids]))
         near = np.concatenate([near, others])[:wanted]

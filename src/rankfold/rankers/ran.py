@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from rankfold.check import (
-    InputError,
     check_budget,
     check_choice,
     check_count,
@@ -19,29 +18,18 @@ from rankfold.check import (
     check_neighbors,
     check_positive,
 )
-from rankfold.graph.adaptive import ClosedForm, at_most, candidate_lists
+from rankfold.graph.adaptive import ClosedForm, candidate_lists
 from rankfold.graph.collective import CANDIDATES, can_stay, graph_for_all, kept_by
-from rankfold.graph.remote import RemoteGraph
-from rankfold.neighbors import DistantEngine, Learned, changed_rows
+from rankfold.neighbors import Learned, changed_rows
 from rankfold.rankers.alternation import Alternation
 from rankfold.rankers.base import Ranker, Unseen
 from rankfold.rankers.flow import Edges, Flow, ran_flow
 from rankfold.rankers.graph_step import GraphStep
 from rankfold.rankers.ordering import FusionLike, ordered
-from rankfold.solvers import (
-    DIRECT_LIMIT,
-    SOLVERS,
-    Boundary,
-    Budget,
-    FetchingSolver,
-    Solvers,
-    System,
-    Wanted,
-)
+from rankfold.solvers import SOLVERS, Boundary, Budget, Solvers, System, Wanted
 from rankfold.types import (
     NEGATIVE_WEIGHT,
     NOBODY,
-    FloatArray,
     IntArray,
     Neighbors,
     Query,
@@ -49,9 +37,6 @@ from rankfold.types import (
     Solution,
     Trace,
 )
-
-MOST_POINTS = 2**62
-"""The number of points of a database that is not asked for it."""
 
 
 class RAN(Ranker):
@@ -105,8 +90,7 @@ class RAN(Ranker):
         How linear systems are solved. "direct": one factorisation of the first graph for all
         queries. "cg": conjugate gradients on the whole graph. "region": only where a query
         reaches, and as far as the budget allows. "auto": "direct" for up to 5,000 points; beyond
-        that "region", and "cg" where more than a quarter of the points is asked for. Over a
-        database it is always "region", for one alternation.
+        that "region", and "cg" where more than a quarter of the points is asked for.
     budget : int, "auto" or None
         How many points a query may give a score where only a region is solved. The region grows
         from the query along the graph; all points outside of it score zero. "auto" is 2,500, or 25
@@ -128,8 +112,7 @@ class RAN(Ranker):
     Attributes
     ----------
     n_neighbors_ : int
-        The k that is used: as given, as chosen by "auto", or as learned. The only one of these
-        over a database, whose lists are not read as a whole.
+        The k that is used: as given, as chosen by "auto", or as learned.
     gamma_ : float
         Mean of the ``gamma_i`` of the first graph, in the unit of ``neighbors_``.
     unit_ : float
@@ -206,7 +189,6 @@ class RAN(Ranker):
         [5, 5, 5]
         """
         check_is_fitted(self)
-        self._refuse_remote("a ranking of all points after several alternations")
         (query,), length = self._asked([Query(ids)], top, include_query)
         (unseen,), (boundary,) = self._attached([query])
         name = "direct" if self._solvers.name() == "direct" else "cg"
@@ -235,11 +217,6 @@ class RAN(Ranker):
         engine, self._list_unit = self.engine_, 1.0
         # Parameters that are changed later wait for the next fit.
         self._smoothness, self._max_iter = float(self.smoothness), self.max_iter
-        self._first: ClosedForm | None = None
-        self._remote: RemoteGraph | None = None
-        if self._is_remote:
-            self._fit_remote(cast(DistantEngine, engine))
-            return
         collective = self.adapt == "collective"
         learns = collective and kept_by(engine) is None
         lists, k = candidate_lists(engine, self.n_neighbors, 2, CANDIDATES if learns else 0)
@@ -255,21 +232,9 @@ class RAN(Ranker):
         couplings.data *= 2 * self.smoothness  # in place: nothing else needs W as it is
         self._prepare(couplings)
 
-    def _fit_remote(self, engine: DistantEngine) -> None:
-        """Prepare for queries over a database, whose lists are not read as a whole."""
-        k = _remote_neighbors(engine, self)
-        self.n_neighbors_, self._n_asked, self._list_width = k, k, k + 1
-        self._unit_neighbors, self._lists, self._relative_degrees = k, None, None
-        self._remote = RemoteGraph(engine, k)
-        nothing = System.coupled(sparse.csr_array((0, 0)))
-        self._solvers = Solvers(nothing, "region", self.budget, self.tol, MOST_POINTS)
-        solver = FetchingSolver(self._remote, 2 * self._smoothness, DIRECT_LIMIT)
-        self._solvers.use(solver)
-
     def _prepare(self, couplings: sparse.csr_array) -> None:
         """Do what all queries share; the first graph is there, and ``2 lambda W`` of it."""
         engine, first = self.engine_, self._first
-        assert first is not None  # noqa: S101
         self._n_alive, self._unit_neighbors = engine.n_alive, self._n_asked
         self._lists = None if self._learned else self.neighbors_
         self.gamma_ = first.gamma
@@ -285,7 +250,6 @@ class RAN(Ranker):
 
     def _alternating(self, couplings: sparse.csr_array) -> Alternation:
         """Return how graph and scores are learned in turn."""
-        assert self._first is not None  # noqa: S101
         step = GraphStep(
             self.n_neighbors_,
             self._smoothness,
@@ -312,8 +276,6 @@ class RAN(Ranker):
         most = max(1, engine.n_alive - 2)
         if self.n_neighbors != "auto" and min(self.n_neighbors, most) != self._n_asked:
             return False  # there were or are too few points for so many neighbours
-        if first is None:
-            return True  # rows are read from the database anyway
         if self._learned and not can_stay(self.collective_, engine, self._n_asked):
             return False
         before, after_name = self._solvers.name(), self._solver_after(engine.n_alive)
@@ -354,8 +316,6 @@ class RAN(Ranker):
 
     def edges(self, point: int) -> Edges:
         """Return the neighbours of a point in the first graph, W."""
-        if self._remote is not None:
-            return Edges(*self._remote.row(point))
         points, couplings = Edges.of(self._solvers.system.couplings, point)
         return Edges(points, couplings / (2 * self._smoothness))
 
@@ -393,16 +353,7 @@ class RAN(Ranker):
     def affinity_(self) -> sparse.csr_array:
         """The first graph, S."""
         check_is_fitted(self)
-        self._refuse_remote("affinity_")
-        assert self._first is not None  # noqa: S101
         return self._first.affinity(self.engine_.n_points)
-
-    def _refuse_remote(self, what: str) -> None:
-        if self._first is None:
-            raise InputError(
-                f"{what} needs the graph of all points, but over a database rows are read only "
-                "where a query reaches; fit vectors or an index in a folder for it."
-            )
 
     def _solve(
         self,
@@ -422,11 +373,6 @@ class RAN(Ranker):
             else:
                 (first,) = self._solvers.solve([boundary], [one])
             yield self._alternation.run(query, near, first, budget)
-
-    def _fetched_degrees(self, points: IntArray) -> FloatArray:
-        """Return degrees; rows of S sum to one, and so the mean degree is one."""
-        assert self._remote is not None  # noqa: S101
-        return self._remote.degrees(points)
 
     def _n_scores(self, top: int) -> int:
         return top if self._solvers.name(top) == "region" else self.engine_.n_points
@@ -464,42 +410,3 @@ class RAN(Ranker):
         pull = self._smoothness * form.weights.astype(np.float64)  # 2 lambda w with w = s / 2
         rhs = (pull * query.weights[n_ids:, None])[kept]
         return boundary._replace(points=points, rhs=rhs, pulled=points, pull=pull[kept])
-
-
-def _remote_neighbors(engine: DistantEngine, ranker: RAN) -> int:
-    """Return the number of neighbours to use; refuse what cannot be done over a database."""
-    if ranker.adapt == "collective":
-        raise InputError(
-            "adapt='collective' learns from the lists of all points, but they are in a "
-            "database; copy the index into a folder for it, or use adapt='query'.",
-            "adapt",
-        )
-    if isinstance(ranker.n_neighbors, str):
-        raise InputError(
-            f"n_neighbors is {ranker.n_neighbors!r}, which looks at the lists of all points, but "
-            "over a database it must be a number; give the one that the index was built with.",
-            "n_neighbors",
-        )
-    if ranker.max_iter > 1:
-        raise InputError(
-            f"max_iter is {ranker.max_iter}, but over a database one alternation is made; leave "
-            "it at 1, or use an index in a folder.",
-            "max_iter",
-        )
-    if ranker.solver not in ("auto", "region"):
-        raise InputError(
-            f"solver is {ranker.solver!r}, but over a database a region is solved; use "
-            "'auto' or 'region', or an index in a folder.",
-            "solver",
-        )
-    n_points = engine.n_alive
-    wanted = check_count(ranker.n_neighbors, "n_neighbors")
-    chosen = at_most(wanted, max(1, n_points - 2), n_points)
-    if chosen >= engine.width:
-        raise InputError(
-            f"n_neighbors is {chosen}, but the database holds lists of {engine.width}, of which "
-            f"one more is needed for the scale; use at most {engine.width - 1}, or build the "
-            "index again with more neighbours.",
-            "n_neighbors",
-        )
-    return chosen

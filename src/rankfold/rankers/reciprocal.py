@@ -9,7 +9,7 @@ from scipy import sparse
 
 from rankfold.check import check_count, check_share
 from rankfold.neighbors import live_points
-from rankfold.neighbors.rows import runs
+from rankfold.neighbors.given import runs
 from rankfold.parallel import check_stopped
 from rankfold.rankers.base import Ranker, Unseen
 from rankfold.rankers.distance import signed_shares

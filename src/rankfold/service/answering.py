@@ -12,7 +12,7 @@ from rankfold.layout import kind_without_map
 from rankfold.parallel import check_stopped
 from rankfold.service.images import given_image, image_of, thumbnail
 from rankfold.service.requests import Query, Question, Wanted
-from rankfold.service.served import REACHING, Served, version_of
+from rankfold.service.served import Served, version_of
 
 
 def list_all(shelf: Iterable[Served]) -> dict[str, Any]:
@@ -40,7 +40,13 @@ def ask(served: Served, query: Query) -> Results:
     """Ask an index."""
     if query.columns:
         check_columns(query.columns, served.index.columns)
-    if query.parameters.n_neighbors is not None or query.method not in REACHING:
+    if query.where is not None and not served.index.outsiders_filter:
+        raise InputError(
+            "where is not offered here: over a collection it is the database's own language, in "
+            "which more could be asked for than a filter; filter by your own service.",
+            "where",
+        )
+    if query.parameters.n_neighbors is not None or query.method != "ran":
         check_within(served, query)
     return served.index.query(**query.arguments())
 
@@ -51,15 +57,15 @@ def check_within(served: Served, query: Query) -> None:
     methods, most = served.methods(known), served.limits(known).n_neighbors
     if query.method not in methods:
         raise InputError(
-            f"method is {query.method!r}, which would read all {known['points']} points from the "
-            f"database; use one of {', '.join(methods)}.",
+            f"method is {query.method!r}, which reads all {known['points']} points; here, use one "
+            f"of {', '.join(methods)}.",
             "method",
         )
     wanted = query.parameters.n_neighbors
     if wanted is not None and wanted > most:
         raise InputError(
             f"n_neighbors is {wanted}, but this index can give up to {most} without a new "
-            "search for all points; build it with more.",
+            "search for all points; build or attach it with more.",
             "parameters.n_neighbors",
         )
 

@@ -9,6 +9,7 @@ from importlib.metadata import version
 from fastapi import FastAPI
 
 from rankfold.check import InputError
+from rankfold.databases import Collection
 from rankfold.index import Index
 from rankfold.service import reading, writing
 from rankfold.service.description import describe
@@ -25,12 +26,14 @@ disk when it is answered. Where a key is set, every request needs it but those f
 description and for the page."""
 
 
-def create_app(indexes: Mapping[str, Index], settings: Settings | None = None) -> FastAPI:
+def create_app(
+    indexes: Mapping[str, Index | Collection], settings: Settings | None = None
+) -> FastAPI:
     """Return the service over some indexes and the examples.
 
     Parameters
     ----------
-    indexes : dict of str to Index
+    indexes : dict of str to Index or Collection
         By the names under which they are served. They stay open when the app ends.
     settings : Settings, optional
         Limits and keys; the defaults without.
@@ -41,7 +44,9 @@ def create_app(indexes: Mapping[str, Index], settings: Settings | None = None) -
             raise InputError(f"{name!r} is the name of an example; serve the index under another.")
     examples = build_examples()
     writable = settings.api_key is not None
-    own = [Served(name, index, False, writable) for name, index in indexes.items()]
+    own = [
+        Served(name, index, False, writable and index.writable) for name, index in indexes.items()
+    ]
     given = [Served(name, index, True, False) for name, index in examples.items()]
 
     @asynccontextmanager

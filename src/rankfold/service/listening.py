@@ -18,6 +18,7 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from rankfold.check import InputError
+from rankfold.databases import Collection
 from rankfold.index import Index
 from rankfold.service.allocating import keep_memory_together
 from rankfold.service.app import create_app
@@ -89,7 +90,7 @@ def reachable(
 
 
 def run(
-    indexes: Mapping[str, Index],
+    indexes: Mapping[str, Index | Collection],
     settings: Settings,
     place: socket.socket,
     level: str = "info",

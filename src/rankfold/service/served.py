@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 from fastapi import Depends, Path, Request
 
+from rankfold.databases import Collection
 from rankfold.index import Index
-from rankfold.methods import Method
 from rankfold.neighbors.choice import EXACT_LIMIT
 from rankfold.rankers import RANKERS
 from rankfold.service.images import image_of
@@ -20,16 +20,13 @@ from rankfold.service.responses import Limits
 TOLD = ("points", "features", "metric", "n_neighbors", "list_width", "columns", "layout", "learned")
 """What clients may know of `Index.info`: nothing of the machine."""
 
-REACHING: tuple[Method, ...] = ("ran", "euclidean")
-"""Methods that fetch only the points that a query reaches."""
-
 
 @dataclass(frozen=True, eq=False)
 class Served:
     """An index that is served."""
 
     name: str
-    index: Index
+    index: Index | Collection
     example: bool
     writable: bool
 
@@ -50,19 +47,13 @@ class Served:
         }
 
     def methods(self, known: Mapping[str, Any]) -> list[str]:
-        """Return the methods that may be asked for.
-
-        Over a database all but two read every list, and again after every change.
-        """
-        if self.index.distant and known["points"] > EXACT_LIMIT:
-            return [*REACHING]
-        return [*RANKERS]
+        """Return the methods that may be asked for; a collection says which it has."""
+        return list(known.get("methods", RANKERS))
 
     def limits(self, known: Mapping[str, Any]) -> Limits:
         """Return the most that may be asked for."""
-        if self.index.distant:
-            most = min(MOST_NEIGHBORS, int(known["list_width"]) - 1)
-            return Limits(n_neighbors=most, max_iter=1)
+        if "methods" in known:  # the graph of a collection is as it is
+            return Limits(n_neighbors=int(known["n_neighbors"]), max_iter=1)
         return Limits(n_neighbors=most_neighbors(known))
 
     def _first_query(self, known: Mapping[str, Any]) -> str | int | None:

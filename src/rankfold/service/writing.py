@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from fastapi import APIRouter, Depends
 from fastapi.responses import JSONResponse
 
 from rankfold.check import InputError
+from rankfold.index import Index
 from rankfold.service import requests, responses
 from rankfold.service.faults import naming_ids, naming_points
 from rankfold.service.keys import writing_key
@@ -39,21 +40,20 @@ async def remove(served: Chosen, body: requests.Removed, turn: Turn) -> JSONResp
 
 def add_points(served: Served, points: Sequence[requests.NewPoint]) -> dict[str, Any]:
     """Add points."""
-    check_writable(served)
     ids = all_or_none(
         [point.id for point in points],
         "some points have an id and some have none; give all one, or none.",
     )
     columns = {name: None for point in points for name in point.payload}
     payload = {name: [point.payload.get(name) for point in points] for name in columns}
-    with naming_points(served.index, points, new=True):
-        added = served.index.add([point.vector for point in points], ids, payload)
-    return {"ids": added, "points": len(served.index)}
+    index = changeable(served)
+    with naming_points(index, points, new=True):
+        added = index.add([point.vector for point in points], ids, payload)
+    return {"ids": added, "points": len(index)}
 
 
 def update_points(served: Served, points: Sequence[requests.ChangedPoint]) -> dict[str, Any]:
     """Change points."""
-    check_writable(served)
     vectors = all_or_none(
         [point.vector for point in points],
         "some points have a vector and some have none; send them in two requests.",
@@ -65,17 +65,18 @@ def update_points(served: Served, points: Sequence[requests.ChangedPoint]) -> di
         )
     payload = {name: [point.payload[name] for point in points] for name in columns}
     ids = [point.id for point in points]
-    with naming_points(served.index, points, new=False):
-        served.index.update(ids, vectors, payload)
-    return {"ids": ids, "points": len(served.index)}
+    index = changeable(served)
+    with naming_points(index, points, new=False):
+        index.update(ids, vectors, payload)
+    return {"ids": ids, "points": len(index)}
 
 
 def remove_points(served: Served, ids: list[Any]) -> dict[str, Any]:
     """Remove points."""
-    check_writable(served)
-    with naming_ids(served.index, ids):
-        served.index.remove(ids)
-    return {"ids": ids, "points": len(served.index)}
+    index = changeable(served)
+    with naming_ids(index, ids):
+        index.remove(ids)
+    return {"ids": ids, "points": len(index)}
 
 
 def all_or_none(values: list[Any], mixed: str) -> list[Any] | None:
@@ -86,7 +87,8 @@ def all_or_none(values: list[Any], mixed: str) -> list[Any] | None:
     return None if n_missing else values
 
 
-def check_writable(served: Served) -> None:
-    """Require an index that may be changed."""
+def changeable(served: Served) -> Index:
+    """Return an index that may be changed; a collection is changed by its own means."""
     if not served.writable:
         raise Problem(403, f"the index {served.name!r} is served for reading only.")
+    return cast(Index, served.index)

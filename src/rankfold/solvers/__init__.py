@@ -10,7 +10,8 @@ from rankfold.solvers.choice import (
     Solvers,
 )
 from rankfold.solvers.direct import DirectSolver
-from rankfold.solvers.region import FetchingSolver, Part, RegionSolver
+from rankfold.solvers.fetched import FetchedRows, GraphFacts
+from rankfold.solvers.region import MissingRowsError, RegionSolver
 from rankfold.solvers.system import Boundary, Effort, System, Wanted
 
 __all__ = [
@@ -21,9 +22,10 @@ __all__ = [
     "Budget",
     "DirectSolver",
     "Effort",
-    "FetchingSolver",
+    "FetchedRows",
     "GradientSolver",
-    "Part",
+    "GraphFacts",
+    "MissingRowsError",
     "RegionSolver",
     "Solver",
     "Solvers",

@@ -26,21 +26,31 @@ Floats = NDArray[np.float64]
 class Arrays(NamedTuple):
     """A system: rows of ``beta W``, margins, and the scale of the scores.
 
-    Rows are known of the first ``n_rows`` points; all others border on those, and their value
-    stays zero. In a ``plain`` system margins and scales are all one, and are not read.
-    ``largest_diagonal`` is the largest ``c_i / m_i``.
+    The row of point i has the entries from ``rows[i, 0]`` to ``rows[i, 1]``. In a ``plain`` system
+    margins and scales are all one, and are not read. ``largest_diagonal`` is the largest
+    ``c_i / m_i``, ``mean_row`` the mean length of a row.
+
+    Rows that lie elsewhere may not be here yet: ``n_rows`` of ``n_points`` are, and the inverse of
+    the diagonal is zero for all other points. It is ``most_inverse`` at most, and usually
+    ``usual_inverse``. A solve stops where it needs another row; with ``goes_on`` such points keep
+    the value zero.
     """
 
-    indptr: NDArray[Any]
+    rows: NDArray[Any]
     indices: NDArray[Any]
     weights: NDArray[Any]
     margin: Floats
     scale: Floats
     n_rows: int
+    n_points: int
     largest_scale: float
     largest_diagonal: float
     longest_row: int
+    mean_row: float
     plain: bool
+    most_inverse: float = 0.0
+    usual_inverse: float = 0.0
+    goes_on: bool = False
 
 
 class Rule(NamedTuple):
@@ -76,7 +86,9 @@ class Workspace(NamedTuple):
     The first five have an entry per point. The others are filled from their beginning, up
     to the number of points or edges that were touched; memory beyond is never used. ``touched``,
     ``valued`` (those with a value) and ``likely`` (those that may be among the best) have room for
-    one more point, ``queue`` for `PREFETCH_DISTANCE` more. ``stop`` is the flag of `Stop`.
+    one more point, ``queue`` for `PREFETCH_DISTANCE` more. ``lacking`` are points whose row was
+    needed, but is not here; ``n_rows`` says how many rows the inverse knows of, where they grow.
+    ``stop`` is the flag of `Stop`.
     """
 
     residual: Floats
@@ -89,11 +101,14 @@ class Workspace(NamedTuple):
     n_valued: NDArray[np.int64]
     likely: NDArray[np.int32]
     n_likely: NDArray[np.int64]
+    lacking: NDArray[np.int32]
+    n_lacking: NDArray[np.int64]
     queue: NDArray[np.int32]
     ends: NDArray[np.int64]
     columns: NDArray[np.int32]
     weights: NDArray[Any]
     compact: Floats
+    n_rows: NDArray[np.int64]
     stop: NDArray[np.uint8]
 
     @classmethod
@@ -111,11 +126,14 @@ class Workspace(NamedTuple):
             np.zeros(1, dtype=np.int64),
             np.empty(n_points + 1, dtype=np.int32),
             np.zeros(1, dtype=np.int64),
+            np.empty(n_points + 1, dtype=np.int32),
+            np.zeros(1, dtype=np.int64),
             np.zeros(n_points + PREFETCH_DISTANCE, dtype=np.int32),
             np.empty(n_points, dtype=np.int64),
             np.empty(n_edges, dtype=np.int32),
             np.empty(n_edges, dtype=arrays.weights.dtype),
             np.empty((7, n_points)),
+            np.zeros(1, dtype=np.int64),
             NEVER,
         )
 

@@ -3,8 +3,8 @@
 The error ``e = A^-1 r`` obeys ``c_i e_i = r_i + sum_j a_ij e_j``. Substituted into itself, it is a
 known number plus a mean of the errors of points further away, whose weights, not negative, sum to
 less than one. Each time the rows of one more ring around the point are read, and this unknown
-share becomes smaller by about ``1 - m / c``. Clamped points have no error. Of a point whose row is
-not known, only the bound is: its inverse is zero.
+share becomes smaller by about ``1 - m / c``. Clamped points have no error. A point whose row is
+needed, but not here, is noted.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from rankfold.solvers.push import CLAMPED, NOT_IN_ANSWER, ONE, at, prefetch_row
+from rankfold.solvers.push import CLAMPED, NOT_IN_ANSWER, at, note_lacking, prefetch_row
 
 LONG_ROW = 64
 """Entries of a row above which it is not read on the way to another point."""
@@ -33,10 +33,12 @@ def error_twice(system, work, point):  # type: ignore[no-untyped-def]
     indices, weights, plain, margin = system.indices, system.weights, system.plain, system.margin
     residual, inverse, marks = work.residual, work.inverse, work.marks
     known, unknown = 0.0, 0.0
-    for edge in range(at(system.indptr[point]), at(system.indptr[point + ONE])):
+    for edge in range(at(system.rows[point, 0]), at(system.rows[point, 1])):
         other = at(indices[edge])
         if not marks[other] & CLAMPED:
             inv = inverse[other]
+            if inv == 0.0:
+                note_lacking(work, other)
             known += weights[edge] * residual[other] * inv
             unknown += weights[edge] * (1.0 - (inv if plain else inv * margin[other]))
     inv = inverse[point]
@@ -46,18 +48,20 @@ def error_twice(system, work, point):  # type: ignore[no-untyped-def]
 @njit(nogil=True, cache=True)
 def error_thrice(system, work, point):  # type: ignore[no-untyped-def]
     """Return the same, from one more ring of residuals."""
-    indptr, indices, weights = system.indptr, system.indices, system.weights
+    rows, indices, weights = system.rows, system.indices, system.weights
     plain, margin = system.plain, system.margin
     residual, inverse, marks = work.residual, work.inverse, work.marks
     known, unknown = 0.0, 0.0
-    for edge in range(at(indptr[point]), at(indptr[point + ONE])):
+    for edge in range(at(rows[point, 0]), at(rows[point, 1])):
         prefetch_row(system, at(indices[edge]))
-    for edge in range(at(indptr[point]), at(indptr[point + ONE])):
+    for edge in range(at(rows[point, 0]), at(rows[point, 1])):
         other = at(indices[edge])
         if marks[other] & CLAMPED:
             continue
         inv = inverse[other]
-        if inv == 0.0 or indptr[other + ONE] - indptr[other] > LONG_ROW:
+        if inv == 0.0:
+            note_lacking(work, other)
+        if inv == 0.0 or rows[other, 1] - rows[other, 0] > LONG_ROW:
             of_known = residual[other] * inv
             of_unknown = 1.0 - (inv if plain else inv * margin[other])
         else:

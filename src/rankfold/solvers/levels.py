@@ -30,7 +30,6 @@ from rankfold.solvers.push import (
     CLAMPED,
     INSIDE,
     NOT_IN_ANSWER,
-    ONE,
     TOUCHED,
     VALUED,
     at,
@@ -38,7 +37,9 @@ from rankfold.solvers.push import (
     clear,
     count_new,
     gather,
+    lacks_any,
     measure,
+    note_lacking,
     prefetch,
     prefetch_row,
     push,
@@ -83,6 +84,9 @@ LIKELY, DOUBTFUL = 0.2, 0.05
 FEW = 8
 """Most points on either side for which the most expensive guess is made."""
 
+ALL_ROWS = -1
+"""In place of a number of missing rows: all are needed."""
+
 NOT_INSIDE = np.uint8(255 - INSIDE)
 
 UNIT = float(np.finfo(np.float64).eps)
@@ -97,14 +101,15 @@ def solve(system, work, progress, query, top, tol, budgets, rule):  # type: igno
     top again, gradients do the bulk and push goes on at the border. A region that has become
     a good part of the graph gives way to gradients on all of it. A region of as many points as
     the budget allows is solved once by gradients, with zero around it; where the end of the top
-    is in doubt then, and there is a larger budget for that, push grows it on to that size.
+    is in doubt then, and there is a larger budget for that, push grows it on to that size. Where
+    a row is needed that is not here, it stops before anything else is decided.
     """
     n, n_copied, whole, level, drift, last, above, below, n_steps, n_edges, _ = progress
     n_points = len(system.margin)
     budget, most = budgets
     if work.n_valued[0] >= budget:  # it grew on before it paused
         budget = most
-    mean_row = len(system.indices) / max(1, n_points)
+    strict = system.most_inverse > 0.0 and not system.goes_on  # rows may be missing
     # Rounding of a push: of its sums, and of a value that enters its whole row.
     per_value = 2 * UNIT * (system.largest_diagonal + query.pull.sum()) * query.size
     fresh = (system.longest_row + len(query.pulled) + 4) * per_value
@@ -125,24 +130,27 @@ def solve(system, work, progress, query, top, tol, budgets, rule):  # type: igno
         ended = n_queued == 0 and (level <= tol or level <= BORDER_DEPTH * beyond)
         if precise and (bound <= due or ended):
             last, certain, near = judge(system, work, top, last, above, below, drift)
-            if certain or ended:
-                state = PROVEN
-                if not certain:
-                    state = WITHIN_TOL if bound <= 1.2 * tol else NEEDS_ROWS
+            lacks = strict and work.n_lacking[0] > 0
+            if certain or ended or lacks:
+                state = NEEDS_ROWS if lacks else PROVEN if certain else WITHIN_TOL
                 return Progress(
                     n, n_copied, whole, level, drift, last, above, below, n_steps, n_edges, state
                 )
             due, passed = bound * (NEAR_RATIO if near else FAR_RATIO), 0
-        impatient = passed >= rule.patience * (FEW_EDGES + mean_row * n)
+        impatient = passed >= rule.patience * (FEW_EDGES + system.mean_row * n)
         if budget < UNLIMITED and (
             (n > budget and work.n_valued[0] + count_new(work, n_queued) > GROWN_SHARE * budget)
             or (impatient and n > budget)
         ):
+            if strict and region_lacks(system, work, n, budget):
+                break
             n, steps, edges = solve_inside(system, work, n, budget)
             measure(system, work, n, query)
             above, below = bounds(system, work, n, fresh)
             last, certain, _ = judge(system, work, top, 0.0, above, below, fresh)
             n_steps, n_edges = n_steps + steps, n_edges + edges
+            if strict and work.n_lacking[0] > 0:
+                break
             in_doubt = not certain and budget < most
             if in_doubt and doubt(system, work, n, last) > MOST_DOUBT * top:
                 budget, drift, passed, due = most, fresh, 0, np.inf
@@ -154,6 +162,8 @@ def solve(system, work, progress, query, top, tol, budgets, rule):  # type: igno
                 n, n_copied, whole, level, fresh, last, above, below, n_steps, n_edges, state
             )
         if precise and not impatient:
+            if strict and lacks_any(work, work.queue, n_queued):
+                break
             n, edges, largest = push(system, work, n, n_queued, rule.relaxation)
             n_steps += n_queued
             n_edges += edges
@@ -162,9 +172,14 @@ def solve(system, work, progress, query, top, tol, budgets, rule):  # type: igno
             if bound <= LAG * level or n_queued == 0:
                 level = max(tol, level / 2)
             continue
-        if precise and n >= rule.whole_share * n_points and budget == UNLIMITED:
+        if precise and n >= rule.whole_share * system.n_points and budget == UNLIMITED:
+            if strict:
+                work.n_lacking[0] = ALL_ROWS
+                break
             n, whole = touch_all(work, n_points), True
         elif precise:
+            if strict and lacks_any(work, work.touched, n):
+                break
             level, n_region = max(tol, min(level, due)), n
             n = copy_rows(system, work, n, n_copied)
             n_copied = n_region
@@ -180,7 +195,8 @@ def solve(system, work, progress, query, top, tol, budgets, rule):  # type: igno
             passed = 0
         measure(system, work, n, query)
         drift = fresh
-    return Progress(n, n_copied, whole, level, drift, last, above, below, n_steps, n_edges, PAUSED)
+    state = NEEDS_ROWS if strict and work.n_lacking[0] != 0 else PAUSED
+    return Progress(n, n_copied, whole, level, drift, last, above, below, n_steps, n_edges, state)
 
 
 @njit(nogil=True, cache=True)
@@ -224,7 +240,7 @@ def solve_whole(system, work, progress, query, top, tol, fresh, most_edges):  # 
     they carry along, and measured only for an answer.
     """
     n, n_copied, _, level, _, last, above, below, n_steps, n_edges, _ = progress
-    ends, columns, weights = system.indptr[1:], system.indices, system.weights
+    ends, columns, weights = system.rows[:, 1], system.indices, system.weights
     pause = n_edges + most_edges
     square = set_out(system, work, n, n)
     while n_edges < pause and not work.stop[0]:
@@ -252,7 +268,7 @@ def solve_whole(system, work, progress, query, top, tol, fresh, most_edges):  # 
 @njit(nogil=True, cache=True)
 def copy_rows(system, work, n, n_copied):  # type: ignore[no-untyped-def]
     """Copy the rows of touched points, in the order of touching; their neighbours are touched."""
-    indptr, indices, weights = system.indptr, system.indices, system.weights
+    rows, indices, weights = system.rows, system.indices, system.weights
     place, touched, marks = work.place, work.touched, work.marks
     ends, columns, copied = work.ends, work.columns, work.weights
     end = ends[n_copied - 1] if n_copied else 0
@@ -260,7 +276,7 @@ def copy_rows(system, work, n, n_copied):  # type: ignore[no-untyped-def]
         place[at(touched[a])] = a
     for a in range(n_copied, n):
         point = at(touched[a])
-        for edge in range(at(indptr[point]), at(indptr[point + ONE])):
+        for edge in range(at(rows[point, 0]), at(rows[point, 1])):
             other = at(indices[edge])
             if not marks[other] & TOUCHED:
                 marks[other] |= TOUCHED
@@ -299,16 +315,16 @@ def set_out(system, work, n, n_touched):  # type: ignore[no-untyped-def]
     """Lay the first ``n`` touched points side by side; return the square of the residual.
 
     Conjugate gradients with the diagonal as preconditioner. Points beyond, which only border on
-    the first n, keep their values; so do clamped ones and those whose row is not known.
+    the first n, keep their values; so do clamped ones and those whose row is not here.
     """
     residual, value, inverse, marks = work.residual, work.value, work.inverse, work.marks
-    touched, n_rows = work.touched, system.n_rows
+    touched = work.touched
     r, u = work.compact[0], work.compact[1]
     diagonal, free, x = work.compact[3], work.compact[4], work.compact[5]
     square = 0.0
     for a in range(n):
         point = at(touched[a])
-        fixed = marks[point] & CLAMPED != 0 or point >= n_rows
+        fixed = marks[point] & CLAMPED != 0 or inverse[point] == 0.0
         diagonal[a] = 1.0 if fixed else 1.0 / inverse[point]
         free[a] = 0.0 if fixed else 1.0
         r[a] = 0.0 if fixed else residual[point]
@@ -368,6 +384,48 @@ def settle(work, n):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
+def region_lacks(system, work, n, size):  # type: ignore[no-untyped-def]
+    """Note the points without a row that may belong to the last region; return whether any may.
+
+    `choose_region` takes the points whose residual would give them the largest value, for which
+    their diagonal is needed. How small that can be is known of all points, so that most of them
+    cannot be chosen. Those are noted that may be if the others have a usual diagonal.
+    """
+    residual, inverse, marks, touched = work.residual, work.inverse, work.marks, work.touched
+    known, guessed = work.compact[5], work.compact[6]
+    missing = size - work.n_valued[0]
+    n_known = n_guessed = 0
+    largest = 0.0
+    for a in range(n):
+        point = at(touched[a])
+        if marks[point] & (VALUED | CLAMPED) == 0:
+            size_of = abs(residual[point])
+            if inverse[point] > 0.0:
+                known[n_known] = guessed[n_guessed] = size_of * inverse[point]
+                n_known += 1
+            else:
+                guessed[n_guessed] = size_of * system.usual_inverse
+                largest = max(largest, size_of * system.most_inverse)
+            n_guessed += 1
+    if n_known == n_guessed or missing <= 0:
+        return False
+    if n_known > missing:
+        put_largest_first(known, n_known, missing)
+        if largest < known[missing - 1]:
+            return False
+    least = 0.0
+    if n_guessed > missing:
+        put_largest_first(guessed, n_guessed, missing)
+        least = guessed[missing - 1]
+    for a in range(n):
+        point = at(touched[a])
+        without = inverse[point] == 0.0 and marks[point] & (VALUED | CLAMPED) == 0
+        if without and abs(residual[point]) * system.most_inverse >= least:
+            note_lacking(work, point)
+    return work.n_lacking[0] > 0
+
+
+@njit(nogil=True, cache=True)
 def choose_region(system, work, n, size):  # type: ignore[no-untyped-def]
     """Write the points of the last region into the queue: all with a value, and the best others.
 
@@ -382,7 +440,7 @@ def choose_region(system, work, n, size):  # type: ignore[no-untyped-def]
     missing, found = size - n_region, 0
     for a in range(n):
         point = at(touched[a])
-        if marks[point] & (VALUED | CLAMPED) == 0 and point < system.n_rows:
+        if marks[point] & (VALUED | CLAMPED) == 0 and inverse[point] > 0.0:
             estimates[found] = ordered[found] = abs(residual[point]) * inverse[point]
             work.likely[found] = point
             found += 1
@@ -404,17 +462,17 @@ def choose_region(system, work, n, size):  # type: ignore[no-untyped-def]
 @njit(nogil=True, cache=True)
 def copy_region(system, work, n, n_region):  # type: ignore[no-untyped-def]
     """Copy the edges within the region; touch all that its edges lead to."""
-    indptr, indices, weights = system.indptr, system.indices, system.weights
+    rows, indices, weights = system.rows, system.indices, system.weights
     place, touched, marks, queue = work.place, work.touched, work.marks, work.queue
     ends, columns, copied = work.ends, work.columns, work.weights
     end, n = at(0), at(n)
     for ahead in range(PREFETCH_DISTANCE):  # so that there is something to prefetch at the end
         queue[n_region + ahead] = queue[0]
     for a in range(n_region):
-        prefetch(indptr, np.int64(queue[a + PREFETCH_DISTANCE]))
+        prefetch(rows, 2 * np.int64(queue[a + PREFETCH_DISTANCE]))
         prefetch_row(system, at(queue[a + PREFETCH_DISTANCE // 2]))
         point = at(queue[a])
-        for edge in range(at(indptr[point]), at(indptr[point + ONE])):
+        for edge in range(at(rows[point, 0]), at(rows[point, 1])):
             other = at(indices[edge])
             mark = marks[other]
             touched[n] = other
@@ -480,7 +538,7 @@ def answer(system, work, inverses, batch, found, first, progress, tol, rule):  #
     """Answer queries from the first on, in one call that releases the GIL.
 
     After much work it returns early, so that it can be stopped: the query that is next, or the one
-    that is not finished, and how far that one is.
+    that is not finished, and how far that one is. So it does where a row is not here.
     """
     n_edges = 0
     for i in range(first, len(batch.sizes)):
@@ -491,13 +549,15 @@ def answer(system, work, inverses, batch, found, first, progress, tol, rule):  #
         before = progress.n_edges
         budgets = batch.budgets[i, 0], batch.budgets[i, 1]
         progress = solve(system, work, progress, query, top, tol, budgets, rule)
-        if progress.state == PAUSED:
+        if progress.state == PAUSED or progress.state == NEEDS_ROWS:
             return i, progress
         count = extract(system, work, progress, top, rule.terms, found.points[i], found.scores[i])
         found.counts[i] = count, progress.n_steps, progress.n_touched, progress.state
         found.bounds[i] = progress.above, progress.below
         for place in range(batch.ends[i, 2], batch.ends[i + 1, 2]):
             found.own[place] = best_guess(system, work, at(batch.left_out[place]))
+        if work.n_lacking[0] > 0:
+            return i, needing_rows(progress)
         clear(work, progress.n_touched, query, inverses)
         n_edges += progress.n_edges - before
         progress = Progress(0, 0, False, 0.0, 0.0, 0.0, 0.0, 0.0, 0, 0, PAUSED)
@@ -512,6 +572,15 @@ def started(system, work, query, tol):  # type: ignore[no-untyped-def]
     level = max(tol, FIRST_LEVEL * query.size)
     n = begin(system, work, query)
     return Progress(n, 0, False, level, 0.0, 0.0, 0.0, 0.0, 0, 0, PAUSED)
+
+
+@njit(nogil=True, cache=True)
+def needing_rows(progress):  # type: ignore[no-untyped-def]
+    """Return the progress of a query that has met rows which are not here."""
+    n, n_copied, whole, level, drift, last, above, below, n_steps, n_edges, _ = progress
+    return Progress(
+        n, n_copied, whole, level, drift, last, above, below, n_steps, n_edges, NEEDS_ROWS
+    )
 
 
 @njit(nogil=True, cache=True)
@@ -643,6 +712,8 @@ def take_likely(system, work, progress, top, likely, guesses):  # type: ignore[n
         point = at(reached[a])
         scale = scale_of(system, point)
         if scale * value[point] >= least and not work.marks[point] & NOT_IN_ANSWER:
+            if inverse[point] == 0.0:
+                note_lacking(work, point)
             likely[n] = point
             ordered[n] = guesses[n] = scale * (value[point] + residual[point] * inverse[point])
             n += guesses[n] > 0.0

@@ -81,7 +81,7 @@ def begin(system, work, query):  # type: ignore[no-untyped-def]
     for point in query.points:
         n = touch(work, n, point)
     for point in query.clamped:
-        for edge in range(system.indptr[point], system.indptr[point + 1]):
+        for edge in range(system.rows[point, 0], system.rows[point, 1]):
             n = touch(work, n, system.indices[edge])
     give(system, work, query)
     return n
@@ -95,14 +95,14 @@ def give(system, work, query):  # type: ignore[no-untyped-def]
         residual[query.points[a]] += query.rhs[a]
     for a in range(len(query.clamped)):
         point = query.clamped[a]
-        for edge in range(system.indptr[point], system.indptr[point + 1]):
+        for edge in range(system.rows[point, 0], system.rows[point, 1]):
             residual[system.indices[edge]] += system.weights[edge] * query.values[a]
 
 
 @njit(nogil=True, cache=True)
 def prefetch_row(system, point):  # type: ignore[no-untyped-def]
     """Prefetch the row of a point, or the beginning of a long one."""
-    row = np.int64(system.indptr[point])
+    row = np.int64(system.rows[point, 0])
     for line in range(0, 2 * LINE, LINE):
         prefetch(system.indices, row + line)
         prefetch(system.weights, row + line)
@@ -110,19 +110,20 @@ def prefetch_row(system, point):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def gather(system, work, n, level):  # type: ignore[no-untyped-def]
-    """Queue the touched points whose residual is above the level, and whose row is known.
+    """Queue the touched points whose residual is above the level.
 
     Returns their number, the largest residual above zero and below, and the largest of points
-    whose row is not known. Clamped points, which were touched first, have none.
+    that are passed over because their row is not here. Clamped points, which were touched first,
+    have none.
     """
     residual, marks, touched, queue = work.residual, work.marks, work.touched, work.queue
-    n_rows, margin = system.n_rows, system.margin
+    margin = system.margin
     first = 0
     while first < n and marks[at(touched[first])] & CLAMPED:
         first += 1
     above = below = beyond = 0.0
     n_queued = at(0)
-    if system.plain and n_rows == len(margin):
+    if system.plain and not system.goes_on:
         for a in range(first, n):
             point = at(touched[a])
             now = residual[point]
@@ -136,12 +137,35 @@ def gather(system, work, n, level):  # type: ignore[no-untyped-def]
         now = residual[point] / margin[point]
         above = max(above, now)
         below = min(below, now)
-        if point >= n_rows:
+        if system.goes_on and work.inverse[point] == 0.0:
             beyond = max(beyond, abs(now))
         else:
             queue[n_queued] = point
             n_queued += at(abs(now) > level)
     return np.int64(n_queued), above, -below, beyond
+
+
+@njit(nogil=True, cache=True)
+def note_lacking(work, point):  # type: ignore[no-untyped-def]
+    """Note that the row of a point is needed, but is not here."""
+    n = work.n_lacking[0]
+    if n < len(work.lacking):
+        work.lacking[n] = point
+        work.n_lacking[0] = n + 1
+
+
+@njit(nogil=True, cache=True)
+def lacks_any(work, points, n):  # type: ignore[no-untyped-def]
+    """Note which of the first ``n`` of some points have no row here; return whether any has none.
+
+    Clamped points were asked for before.
+    """
+    inverse, marks = work.inverse, work.marks
+    for a in range(n):
+        point = at(points[a])
+        if inverse[point] == 0.0 and marks[point] & CLAMPED == 0:
+            note_lacking(work, point)
+    return work.n_lacking[0] > 0
 
 
 @njit(nogil=True, cache=True)
@@ -161,7 +185,7 @@ def push(system, work, n, n_queued, relaxation):  # type: ignore[no-untyped-def]
     over-relaxation, restricted to where there is something to do. Returns the number of touched
     points, of edges that were passed, and the largest residual that was given.
     """
-    indptr, indices, weights = system.indptr, system.indices, system.weights
+    rows, indices, weights = system.rows, system.indices, system.weights
     residual, value, inverse = work.residual, work.value, work.inverse
     marks, touched, valued, queue = work.marks, work.touched, work.valued, work.queue
     plain, margin = system.plain, system.margin
@@ -172,7 +196,7 @@ def push(system, work, n, n_queued, relaxation):  # type: ignore[no-untyped-def]
         queue[n_queued + at(ahead)] = queue[at(0)]
     for a in range(n_queued):
         coming = at(queue[a + FAR_AHEAD])
-        prefetch(indptr, np.int64(coming))
+        prefetch(rows, 2 * np.int64(coming))
         prefetch(residual, np.int64(coming))
         prefetch(inverse, np.int64(coming))
         prefetch(value, np.int64(coming))
@@ -186,7 +210,7 @@ def push(system, work, n, n_queued, relaxation):  # type: ignore[no-untyped-def]
         step = relaxation * before * inverse[point]
         value[point] += step
         residual[point] = (1 - relaxation) * before
-        edge, end = at(indptr[point]), at(indptr[point + ONE])
+        edge, end = at(rows[point, 0]), at(rows[point, 1])
         n_edges += int(end - edge)
         while edge < end:
             other = at(indices[edge])
@@ -203,7 +227,7 @@ def push(system, work, n, n_queued, relaxation):  # type: ignore[no-untyped-def]
 @njit(nogil=True, cache=True)
 def measure(system, work, n, query):  # type: ignore[no-untyped-def]
     """Compute the residuals of all touched points from their values, afresh."""
-    indptr, indices, weights = system.indptr, system.indices, system.weights
+    rows, indices, weights = system.rows, system.indices, system.weights
     residual, value, inverse = work.residual, work.value, work.inverse
     touched, valued = work.touched, work.valued
     for a in range(n):
@@ -213,7 +237,7 @@ def measure(system, work, n, query):  # type: ignore[no-untyped-def]
         point = at(valued[a])
         now = value[point]
         residual[point] -= now / inverse[point]
-        for edge in range(at(indptr[point]), at(indptr[point + ONE])):
+        for edge in range(at(rows[point, 0]), at(rows[point, 1])):
             residual[at(indices[edge])] += weights[edge] * now
 
 
@@ -223,7 +247,7 @@ def refine(system, work, n):  # type: ignore[no-untyped-def]
     residual, value, inverse, marks = work.residual, work.value, work.inverse, work.marks
     for a in range(n):
         point = at(work.touched[a])
-        if not marks[point] & CLAMPED and point < system.n_rows:
+        if not marks[point] & CLAMPED:
             value[point] += residual[point] * inverse[point]
 
 
@@ -236,6 +260,6 @@ def clear(work, n, query, inverses):  # type: ignore[no-untyped-def]
         residual[point] = 0.0
         value[point] = 0.0
         marks[point] = 0
-    work.n_valued[0] = work.n_likely[0] = 0
+    work.n_valued[0] = work.n_likely[0] = work.n_lacking[0] = 0
     for point in query.pulled:
         work.inverse[point] = inverses[point]

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -21,7 +20,9 @@ from rankfold.solvers.arrays import (
     WITHIN_TOL,
     Arrays,
     Batch,
+    Floats,
     Found,
+    Progress,
     Rule,
     Workspace,
     prepared,
@@ -38,24 +39,66 @@ BEYOND = 0.07
 Points that are pushed one by one, where they lack something, do better with a little more.
 """
 
+MANY = 1_000
+"""Best points that are judged where it is only looked for what is missing."""
+
 SMALLEST_RHO = 1e-3
 """Below it the terms of an error that are not known do not matter."""
-
-GROWING_SHARE = 0.2
-"""Points whose residual is above this share of the largest one have their row fetched next."""
-
-FEW_AT_ONCE = 128
-"""Rows that are fetched at once even if they matter less."""
-
-MOST_ROWS = 200_000
-"""Rows that are fetched for a query without a budget."""
 
 STOPPED: dict[int, Stopped] = {
     PROVEN: "proven",
     WITHIN_TOL: "tolerance",
     OUT_OF_BUDGET: "budget",
-    NEEDS_ROWS: "budget",
 }
+
+
+class MissingRowsError(Exception):
+    """A query needs rows of the graph that are not here yet; with them it begins again.
+
+    Parameters
+    ----------
+    needed : array of int
+        Points whose row is needed.
+    next_ones : array of int
+        Points whose row will be needed soon, the most likely first.
+    n_used : int
+        Points that the query has reached whose row is here.
+    all_needed : bool
+        Whether it goes on over the whole graph.
+    """
+
+    def __init__(
+        self, needed: IntArray, next_ones: IntArray, n_used: int, all_needed: bool = False
+    ) -> None:
+        super().__init__(f"{'all' if all_needed else len(needed)} rows are not here")
+        self.needed, self.next_ones, self.n_used = needed, next_ones, n_used
+        self.all_needed = all_needed
+
+
+class Workspaces:
+    """Workspaces for queries, which threads take and put back clean.
+
+    One that an exception leaves in use is not put back.
+    """
+
+    def __init__(self, arrays: Arrays, inverse: Floats) -> None:
+        self._arrays, self._inverse = arrays, inverse
+        self._idle: list[Workspace] = []
+
+    def take(self) -> Workspace:
+        """Return a clean one."""
+        try:
+            work = self._idle.pop()
+        except IndexError:
+            work = Workspace.of(self._arrays, self._inverse)
+        return work._replace(stop=stop_flag())
+
+    def put(self, work: Workspace) -> None:
+        """Keep one for the next query."""
+        self._idle.append(work)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_idle": []}
 
 
 class RegionSolver:
@@ -70,8 +113,6 @@ class RegionSolver:
     ----------
     system : System
         Sparse.
-    n_rows : int, optional
-        How many points have a row; the values of those after them stay zero. All by default.
     patience, whole_share : float
         When conjugate gradients take over from push, and when they leave the region: see `Rule`.
 
@@ -91,7 +132,6 @@ class RegionSolver:
         self,
         system: System,
         *,
-        n_rows: int | None = None,
         patience: float = PATIENCE,
         whole_share: float = WHOLE_SHARE,
     ) -> None:
@@ -101,31 +141,51 @@ class RegionSolver:
                 "here; give the graph n_neighbors, or use solver='auto'."
             )
         couplings, margin, scale = system.couplings, system.margin, system.scale
-        n_rows = len(margin) if n_rows is None else n_rows
-        diagonal = system.diagonal
-        self.couplings = couplings
-        self.inverse = np.asarray(1.0 / diagonal, dtype=np.float64)
-        self.inverse[n_rows:] = 0.0
-        self.arrays = Arrays(
-            couplings.indptr,
+        n_points, diagonal, ends = len(margin), system.diagonal, couplings.indptr
+        inverse = np.asarray(1.0 / diagonal, dtype=np.float64)
+        arrays = Arrays(
+            np.ascontiguousarray(np.stack([ends[:-1], ends[1:]], axis=1)),
             couplings.indices,
             couplings.data,
             np.ascontiguousarray(margin, dtype=np.float64),
             np.ascontiguousarray(scale, dtype=np.float64),
-            n_rows,
+            n_points,
+            n_points,
             float(scale.max(initial=0.0)),
             float((diagonal / margin).max(initial=1.0)),
-            int(np.diff(couplings.indptr).max(initial=0)),
+            int(np.diff(ends).max(initial=0)),
+            len(couplings.indices) / max(1, n_points),
             bool(np.all(margin == 1.0) and np.all(scale == 1.0)),
         )
-        inside = self.inverse[:n_rows] * margin[:n_rows]
-        rho = 1.0 - float(np.median(inside)) if n_rows else 0.0
-        relaxation = 2.0 / (1.0 + float(np.sqrt(1.0 - rho**2)))
-        relaxation += BEYOND * (2.0 - relaxation)
-        if n_rows < len(margin):
-            whole_share = np.inf  # there is no whole graph to solve
-        self.rule = Rule(relaxation, float(patience), float(whole_share), term_weights(rho))
-        self._idle: list[Workspace] = []
+        share = float(np.median(inverse * margin)) if n_points else 1.0
+        self.arrays, self.inverse, self.couplings = arrays, inverse, couplings
+        self.rule = rule_for(share, patience, whole_share)
+        self._workspaces = Workspaces(arrays, inverse)
+
+    @classmethod
+    def over(
+        cls,
+        arrays: Arrays,
+        inverse: Floats,
+        rule: Rule,
+        workspaces: Workspaces,
+    ) -> RegionSolver:
+        """Return a solver over rows of a larger graph, some of which are not here.
+
+        Where it would need one of those it raises `MissingRowsError`.
+
+        Parameters
+        ----------
+        arrays : Arrays
+        inverse : array
+            Of the diagonal; zero for points without a row.
+        rule : Rule
+        workspaces : Workspaces
+        """
+        solver = cls.__new__(cls)
+        solver.arrays, solver.inverse = arrays, inverse
+        solver.rule, solver._workspaces = rule, workspaces
+        return solver
 
     def solve(
         self, boundaries: Sequence[Boundary], efforts: Sequence[Effort]
@@ -139,12 +199,14 @@ class RegionSolver:
         tops = [effort.top for effort in efforts if effort.top is not None]
         if len(tops) < len(efforts):
             for pair in zip(boundaries, efforts, strict=True):
-                yield self.reach(*pair)[0]
+                yield self.reach(*pair)
             return
         from rankfold.solvers import levels  # compiled code, read when it is used
 
         budgets, tol = [self._budget(one) for one in efforts], self._tol(efforts)
-        work, batch = self._workspace(), Batch.of(boundaries, tops, budgets)
+        for boundary in boundaries:
+            self._require(boundary)
+        work, batch = self._workspaces.take(), Batch.of(boundaries, tops, budgets)
         found = Found.empty(len(boundaries), max(tops, default=0), len(batch.left_out))
         done, progress = 0, NOT_BEGUN
         while done < len(boundaries):
@@ -152,8 +214,10 @@ class RegionSolver:
             done, progress = levels.answer(
                 self.arrays, work, self.inverse, batch, found, done, progress, tol, self.rule
             )
+            if progress.state == NEEDS_ROWS:
+                raise self._missing(work, progress, boundaries[done], efforts[done])
         check_stopped()
-        self._idle.append(work)  # one that an exception left in use is not taken back
+        self._workspaces.put(work)
         yield from self._solutions(boundaries, efforts, found)
 
     def _solutions(
@@ -164,7 +228,7 @@ class RegionSolver:
             boundary, begin = boundaries[row], end
             end += len(boundary.left_out)
             if count < (efforts[row].top or 0) and boundary.lowest < 0:
-                yield self.reach(boundary, efforts[row]._replace(top=None))[0]
+                yield self.reach(boundary, efforts[row]._replace(top=None))
                 continue
             points, scores = found.points[row, :count], found.scores[row, :count]
             own = self._own(boundary, found.own[begin:end])
@@ -183,14 +247,12 @@ class RegionSolver:
             return held, self.arrays.scale[held] * boundary.values
         return boundary.left_out, scores
 
-    def reach(self, boundary: Boundary, effort: Effort) -> tuple[Solution, FloatArray]:
-        """Return the solution for one query, and the residuals of points without a row.
-
-        Without a ``top`` it has all points that the query reaches.
-        """
+    def reach(self, boundary: Boundary, effort: Effort) -> Solution:
+        """Return the solution for one query; without a ``top``, all points that it reaches."""
         from rankfold.solvers import levels, push
 
-        work, query, arrays = self._workspace(), prepared(boundary), self.arrays
+        self._require(boundary)
+        work, query, arrays = self._workspaces.take(), prepared(boundary), self.arrays
         tol, budget = self._tol([effort]), self._budget(effort)
         top = len(self.inverse) if effort.top is None else effort.top
         progress = levels.started(arrays, work, query, tol)
@@ -198,6 +260,8 @@ class RegionSolver:
             check_stopped()
             progress = levels.solve(arrays, work, progress, query, top, tol, budget, self.rule)
         check_stopped()
+        if progress.state == NEEDS_ROWS:
+            raise self._missing(work, progress, boundary, effort)
         points: IntArray = np.empty(top, dtype=np.int64)
         scores: FloatArray = np.empty(top)
         count = 0
@@ -209,7 +273,7 @@ class RegionSolver:
             if progress.state == WITHIN_TOL and budget[0] == UNLIMITED:
                 push.refine(arrays, work, progress.n_touched)
             points = work.touched[: progress.n_touched].astype(np.int64)
-            points = points[self.inverse[points] > 0]  # rows are known
+            points = points[work.inverse[points] > 0]  # rows are known
             points = points[np.isin(points, boundary.clamped, invert=True)]
             scores = arrays.scale[points] * np.maximum(work.value[points], boundary.lowest)
             own: tuple[IntArray, FloatArray] = (
@@ -221,17 +285,56 @@ class RegionSolver:
             left_out = [guess(arrays, work, np.uint64(point)) for point in boundary.left_out]
             points, scores = points[:count], scores[:count]
             own = self._own(boundary, np.array(left_out, dtype=np.float64))
-        lacking = work.residual[arrays.n_rows :].copy()
+        if work.n_lacking[0]:
+            raise self._missing(work, progress, boundary, effort)
         push.clear(work, progress.n_touched, query, self.inverse)
-        self._idle.append(work)
-        solution = Solution(
+        self._workspaces.put(work)
+        return Solution(
             np.concatenate([points, own[0]]),
             np.concatenate([scores, own[1]]),
             self._bound(boundary, progress.above, progress.below),
             complete=complete,
             **_facts(progress.state, progress.n_steps, progress.n_touched),
         )
-        return solution, lacking
+
+    def _require(self, boundary: Boundary) -> None:
+        """Require the rows with which a query begins."""
+        if self.arrays.n_rows == len(self.arrays.margin):
+            return
+        first = np.union1d(boundary.clamped, boundary.pulled).astype(np.int64)
+        needed = first[self.inverse[first] == 0.0]
+        if len(needed):
+            raise MissingRowsError(needed, needed[:0], len(first) - len(needed))
+
+    def _missing(
+        self, work: Workspace, progress: Progress, boundary: Boundary, effort: Effort
+    ) -> MissingRowsError:
+        """Return what a query lacks, and leave the workspace clean.
+
+        To know what it will need next, it goes on with zero at the points without a row.
+        """
+        from rankfold.solvers import levels, push
+
+        query, tol = prepared(boundary), self._tol([effort])
+        all_needed = bool(work.n_lacking[0] < 0)
+        needed = np.unique(work.lacking[: max(0, work.n_lacking[0])]).astype(np.int64)
+        push.clear(work, progress.n_touched, query, self.inverse)
+        if all_needed:
+            self._workspaces.put(work)
+            return MissingRowsError(needed[:0], needed[:0], progress.n_touched, all_needed)
+        arrays, top = self.arrays._replace(goes_on=True), min(effort.top or MANY, MANY)
+        progress = levels.started(arrays, work, query, tol)
+        while progress.state == PAUSED:
+            progress = levels.solve(
+                arrays, work, progress, query, top, tol, self._budget(effort), self.rule
+            )
+        touched = work.touched[: progress.n_touched]
+        without = touched[work.inverse[touched] == 0.0]
+        order = np.argsort(-np.abs(work.residual[without]), kind="stable")
+        n_used = len(touched) - len(without)
+        push.clear(work, progress.n_touched, query, self.inverse)
+        self._workspaces.put(work)
+        return MissingRowsError(needed, without[order].astype(np.int64), n_used)
 
     def _bound(self, boundary: Boundary, above: float, below: float) -> float:
         """Return how far a score can be off; no exact value is outside of those of the query."""
@@ -244,20 +347,10 @@ class RegionSolver:
 
     def _budget(self, effort: Effort) -> tuple[int, int]:
         """Return how many points to solve for, and how many where there is doubt."""
-        budget, n_rows = effort.budget, self.arrays.n_rows
-        if budget is None or budget >= n_rows:
+        budget, n_points = effort.budget, self.arrays.n_points
+        if budget is None or budget >= n_points:
             return UNLIMITED, UNLIMITED
-        return budget, min(budget + effort.reserve, n_rows - 1)
-
-    def _workspace(self) -> Workspace:
-        try:
-            work = self._idle.pop()
-        except IndexError:
-            work = Workspace.of(self.arrays, self.inverse)
-        return work._replace(stop=stop_flag())
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_idle": []}
+        return budget, min(budget + effort.reserve, n_points - 1)
 
 
 def _facts(state: int, n_steps: int, n_touched: int) -> dict[str, Any]:
@@ -271,120 +364,12 @@ def _facts(state: int, n_steps: int, n_touched: int) -> dict[str, Any]:
     }
 
 
-class Part(NamedTuple):
-    """Rows of a graph that are complete, and what borders on them.
-
-    Parameters
-    ----------
-    points : array of int
-        Points whose row is complete, then those that they have an edge to.
-    n_rows : int
-        How many of them have a complete row.
-    weights : sparse array, shape (n_points, n_points)
-        Their rows; those of the others have what is known from these.
-    """
-
-    points: IntArray
-    n_rows: int
-    weights: sparse.csr_array
-
-
-class FetchedRows(Protocol):
-    """Rows of a graph that were fetched for one query."""
-
-    def fetch(self, points: IntArray) -> Part:
-        """Fetch more rows; return all that are complete."""
-
-
-class RowSource(Protocol):
-    """A graph whose rows lie elsewhere, and are cheapest to fetch in batches."""
-
-    @property
-    def n_alive(self) -> int:
-        """The number of points."""
-
-    def begin(self) -> FetchedRows:
-        """Return what a query fetches into."""
-
-
-class FetchingSolver:
-    """The region solver over rows that are fetched where a query reaches.
-
-    Every exchange fetches the border points with the largest residuals. The region at most doubles
-    with each, so that all solves together cost about as much as the last.
-
-    Parameters
-    ----------
-    source : RowSource
-    coupling : float
-        beta: values obey ``x_i + beta sum_j w_ij (x_i - x_j) = 0`` off the query.
-    exact_limit : int
-        Up to this many points all scores are found to the tolerance, whatever the effort.
-    """
-
-    def __init__(self, source: RowSource, coupling: float, exact_limit: int = 0) -> None:
-        self.source, self.coupling, self.exact_limit = source, coupling, exact_limit
-
-    def solve(
-        self, boundaries: Sequence[Boundary], efforts: Sequence[Effort]
-    ) -> Iterator[Solution]:
-        """Solve for each boundary; points that were fetched last are known best."""
-        for pair in zip(boundaries, efforts, strict=True):
-            yield self._solve(*pair)
-
-    def _solve(self, boundary: Boundary, effort: Effort) -> Solution:
-        if self.source.n_alive <= self.exact_limit:
-            effort = Effort(effort.tol)
-        most = MOST_ROWS if effort.budget is None else effort.budget
-        rows, n_steps = self.source.begin(), 0
-        part = rows.fetch(np.union1d(boundary.clamped, boundary.pulled).astype(np.int64))
-        while True:
-            solver = RegionSolver(System.coupled(self.coupling * part.weights), n_rows=part.n_rows)
-            local = _renumbered(boundary, part.points)
-            solution, lacking = solver.reach(local, effort._replace(budget=None))
-            n_steps += solution.n_iter
-            room = min(max(part.n_rows, FEW_AT_ONCE), most - part.n_rows)
-            if solution.stopped != "budget" or room <= 0:
-                break
-            before = part.n_rows
-            growing = _growing(lacking, room, effort)
-            part = rows.fetch(part.points[part.n_rows + growing])
-            if part.n_rows == before:
-                break
-        points = part.points[solution.points]
-        if solution.stopped == "budget" and (effort.budget is None or part.n_rows < most):
-            solution = replace(solution, converged=False, stopped="max_iter")
-        return replace(solution, points=points, n_iter=n_steps)
-
-
-def _renumbered(boundary: Boundary, points: IntArray) -> Boundary:
-    """Return a boundary whose points are places among others."""
-    order = np.argsort(points, kind="stable")
-
-    def places(some: IntArray) -> IntArray:
-        found: IntArray = order[np.searchsorted(points, some, sorter=order)]
-        return found
-
-    return boundary._replace(
-        points=places(boundary.points),
-        clamped=places(boundary.clamped),
-        left_out=places(boundary.left_out),
-        pulled=places(boundary.pulled),
-    )
-
-
-def _growing(residuals: FloatArray, room: int, effort: Effort) -> IntArray:
-    """Return the places at which a region is to grow, the largest residuals first.
-
-    A budget will be used up in any case, so that the region doubles with every exchange.
-    """
-    sizes, tol = np.abs(residuals), effort.tol
-    order = np.argsort(-sizes, kind="stable")
-    wanted = int(np.count_nonzero(sizes > tol / 10))
-    if effort.budget is None:
-        large = sizes > max(GROWING_SHARE * sizes.max(initial=0.0), tol / 2)
-        wanted = max(int(np.count_nonzero(large)), min(wanted, FEW_AT_ONCE))
-    return order[: max(1, min(wanted, room))]
+def rule_for(share: float, patience: float = PATIENCE, whole_share: float = WHOLE_SHARE) -> Rule:
+    """Return how a solve proceeds where the median of ``m_i / c_i`` is this."""
+    rho = 1.0 - share
+    relaxation = 2.0 / (1.0 + float(np.sqrt(1.0 - rho**2)))
+    relaxation += BEYOND * (2.0 - relaxation)
+    return Rule(relaxation, float(patience), float(whole_share), term_weights(rho))
 
 
 def term_weights(rho: float) -> tuple[float, float, float]:

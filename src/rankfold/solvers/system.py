@@ -161,7 +161,7 @@ class System:
     def diagonal(self) -> FloatArray:
         """``C``: margins and the sums of the rows, in double precision."""
         if sparse.issparse(self.couplings):
-            return self.margin + _row_sums(self.couplings.indptr, self.couplings.data)
+            return self.margin + row_sums(self.couplings.indptr, self.couplings.data)
         sums: FloatArray = self.couplings.sum(axis=1, dtype=np.float64)
         return self.margin + sums
 
@@ -220,7 +220,7 @@ def error_bound(residual: FloatArray, margin: FloatArray, scale: FloatArray) -> 
     )
 
 
-def _row_sums(indptr: IntArray, data: FloatArray) -> FloatArray:
+def row_sums(indptr: IntArray, data: FloatArray) -> FloatArray:
     """Sum rows in double precision, block by block; SciPy's own sum keeps to that of the data."""
     sums = np.zeros(len(indptr) - 1)
     for start in range(0, len(sums), BLOCK_ROWS):

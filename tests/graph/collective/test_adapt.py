@@ -6,7 +6,6 @@ import warnings
 import numpy as np
 import pytest
 import reference
-from distant_engine import FarEngine
 from learning_cases import STRANDS, curve
 from ran_cases import QUERIES, RAN, READINGS, rank_quietly
 from sklearn.base import clone
@@ -279,9 +278,3 @@ def test_ctrl_c_while_learning_leaves_no_thread_and_nothing_learned(monkeypatch)
 def test_another_word_for_whom_to_adapt_is_refused(adapt):
     with pytest.raises(InputError, match="adapt"):
         RAN(adapt=adapt).fit(curve(N))
-
-
-def test_lists_that_lie_elsewhere_are_refused():
-    engine = FarEngine(living())
-    with pytest.raises(InputError, match="copy the index into a folder"):
-        collective().fit(engine)

@@ -1,10 +1,10 @@
 """Says that a server does not answer; there is none here."""
 
-from rankfold import Index
+from rankfold import Collection
 from rankfold.check import UnreachableError
 
 try:
-    Index.open("photos", engine="postgresql://127.0.0.1:1/nothing")
+    Collection.open("postgresql://127.0.0.1:1/nothing", "docs")
 except UnreachableError as error:
     assert "127.0.0.1" in str(error)  # noqa: PT017
 else:

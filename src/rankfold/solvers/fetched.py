@@ -1,0 +1,231 @@
+"""Rows of a graph that lies elsewhere: those that were fetched, and systems over them."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from threading import Lock
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rankfold.solvers.arrays import Arrays, Floats, Workspace
+from rankfold.solvers.region import RegionSolver, Workspaces, rule_for
+from rankfold.solvers.system import row_sums
+from rankfold.types import BoolArray, FloatArray, IntArray
+
+FIRST_CAPACITY = 2**10
+"""Points and edges that there is room for at first; it doubles."""
+
+MOST_SYSTEMS = 4
+"""Smoothnesses for which systems are kept."""
+
+LEAST_DEGREE = 0.5
+"""Rows of S sum to one, so that no degree of ``W = (S + S') / 2`` is smaller."""
+
+
+class GraphFacts(NamedTuple):
+    """What the rules of the region solver need to know of a whole graph.
+
+    Parameters
+    ----------
+    n_points, n_edges : int
+        Entries of W, each edge twice.
+    longest_row : int
+    largest_degree : float
+    median_degrees : (float, float)
+        Of the sorted degrees, the two in the middle; the same one twice for an odd number.
+    """
+
+    n_points: int
+    n_edges: int
+    longest_row: int
+    largest_degree: float
+    median_degrees: tuple[float, float]
+
+    @classmethod
+    def of(cls, lengths: IntArray, degrees: FloatArray) -> GraphFacts:
+        """Return the facts of a graph, from the length and the sum of every row."""
+        n = len(degrees)
+        ordered = np.partition(degrees, sorted({(n - 1) // 2, n // 2})) if n else np.zeros(1)
+        middle = float(ordered[max(0, n - 1) // 2]), float(ordered[n // 2 if n else 0])
+        longest, largest = int(lengths.max(initial=0)), float(degrees.max(initial=0.0))
+        return cls(n, int(lengths.sum()), longest, largest, middle)
+
+
+class FetchedRows:
+    """Rows of W that were fetched, of points that are numbered as they are met.
+
+    Rows are only ever added, so that threads may solve while others add. Systems follow: each has
+    the rows that were here when it was asked for.
+
+    Parameters
+    ----------
+    facts : GraphFacts
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rows = FetchedRows(GraphFacts.of(np.array([1, 2, 1]), np.array([0.5, 1.0, 0.5])))
+    >>> rows.add(np.array([1]), np.array([0, 2]), np.array([0, 2]), np.array([0.5, 0.5]))
+    >>> rows.has(np.array([0, 1])).tolist()
+    [False, True]
+    """
+
+    def __init__(self, facts: GraphFacts) -> None:
+        self.facts = facts
+        self.n_points = self.n_rows = self.n_entries = 0
+        self.rows = np.zeros((FIRST_CAPACITY, 2), dtype=np.int32)
+        self.here = np.zeros(FIRST_CAPACITY, dtype=bool)
+        self.order = np.empty(FIRST_CAPACITY, dtype=np.int32)
+        self.indices = np.empty(FIRST_CAPACITY, dtype=np.int32)
+        self.weights = np.empty(FIRST_CAPACITY, dtype=np.float32)
+        self._systems: OrderedDict[float, _FetchedSystem] = OrderedDict()
+        self._lock = Lock()
+
+    def has(self, points: IntArray) -> BoolArray:
+        """Return which of some points have their row here."""
+        inside = points < len(self.here)
+        found: BoolArray = inside & self.here[np.where(inside, points, 0)]
+        return found
+
+    def reserve(self, n_points: int) -> None:
+        """Make room for points, which have no row yet."""
+        with self._lock:
+            self._reserve(n_points)
+
+    def _reserve(self, n_points: int) -> None:
+        self.n_points = max(self.n_points, n_points)
+        self.rows = _grown(self.rows, self.n_points)
+        self.here, self.order = (_grown(a, self.n_points) for a in (self.here, self.order))
+
+    def add(
+        self, points: IntArray, starts: IntArray, indices: IntArray, weights: FloatArray
+    ) -> None:
+        """Add rows: entries of point i go from ``starts[i]`` to ``starts[i + 1]``."""
+        with self._lock:
+            most = int(max(points.max(initial=-1), indices.max(initial=-1))) + 1
+            self._reserve(most)
+            first, end = self.n_entries, self.n_entries + len(indices)
+            self.indices, self.weights = (_grown(a, end) for a in (self.indices, self.weights))
+            self.indices[first:end], self.weights[first:end] = indices, weights
+            self.rows[points, 0], self.rows[points, 1] = first + starts[:-1], first + starts[1:]
+            self.order[self.n_rows : self.n_rows + len(points)] = points
+            self.here[points] = True
+            self.n_rows, self.n_entries = self.n_rows + len(points), end
+
+    def row(self, point: int) -> tuple[IntArray, FloatArray]:
+        """Return the neighbours of a point whose row is here, and the weights of the edges."""
+        first, end = self.rows[point]
+        return self.indices[first:end], self.weights[first:end].astype(np.float64)
+
+    def degrees(self, points: IntArray) -> FloatArray:
+        """Return the degrees of points whose rows are here."""
+        return np.array([self.row(int(point))[1].sum() for point in points])
+
+    def without(self, gone: IntArray) -> FetchedRows:
+        """Return the same rows without some points, and the edges to them."""
+        left = FetchedRows(self.facts)
+        points = self.order[: self.n_rows]
+        points = points[~np.isin(points, gone)]
+        entries = [np.arange(*self.rows[point]) for point in points]
+        entries = [some[~np.isin(self.indices[some], gone)] for some in entries]
+        starts = np.cumsum([0, *map(len, entries)])
+        chosen = np.concatenate([*entries, np.empty(0, dtype=np.int64)]).astype(np.int64)
+        left.n_points = self.n_points
+        left.add(points, starts, self.indices[chosen], self.weights[chosen])
+        nothing = np.zeros(len(gone) + 1, dtype=np.int64)
+        left.add(gone, nothing, self.indices[:0], self.weights[:0])
+        return left
+
+    def solver(self, coupling: float) -> RegionSolver:
+        """Return a solver of ``x_i + coupling sum_j w_ij (x_i - x_j) = 0`` over what is here."""
+        with self._lock:
+            if coupling not in self._systems:
+                self._systems[coupling] = _FetchedSystem(self, coupling)
+                if len(self._systems) > MOST_SYSTEMS:
+                    self._systems.popitem(last=False)
+            self._systems.move_to_end(coupling)
+            return self._systems[coupling].solver(self)
+
+
+class _FetchedSystem:
+    """A system over fetched rows, which follows them."""
+
+    def __init__(self, fetched: FetchedRows, coupling: float) -> None:
+        self._coupling, facts = coupling, fetched.facts
+        middle = [1.0 / (1.0 + coupling * degree) for degree in facts.median_degrees]
+        self._share = float(np.mean(middle))
+        self._rule = rule_for(self._share)
+        self._weights = np.empty(0, dtype=np.float32)
+        self.inverse: Floats = np.empty(0)
+        self._n_rows = self._n_entries = 0
+        self.idle: list[Workspace] = []
+
+    def solver(self, fetched: FetchedRows) -> RegionSolver:
+        self._follow(fetched)
+        facts, n = fetched.facts, fetched.n_points
+        ones = np.ones(len(self.inverse))
+        arrays = Arrays(
+            fetched.rows[:n],
+            fetched.indices,
+            self._weights,
+            ones[:n],
+            ones[:n],
+            fetched.n_rows,
+            facts.n_points,
+            1.0,
+            1.0 + self._coupling * facts.largest_degree,
+            facts.longest_row,
+            facts.n_edges / max(1, facts.n_points),
+            True,
+            1.0 / (1.0 + self._coupling * LEAST_DEGREE),
+            self._share,
+        )
+        workspaces = _Workspaces(self, arrays, fetched)
+        return RegionSolver.over(arrays, self.inverse, self._rule, workspaces)
+
+    def _follow(self, fetched: FetchedRows) -> None:
+        """Take up the rows that have come since."""
+        if len(self.inverse) != len(fetched.here):  # all workspaces are too small now
+            self.inverse = _enlarged(self.inverse, len(fetched.here))
+            self.idle = []
+        if len(self._weights) != len(fetched.weights):
+            self._weights = _enlarged(self._weights, len(fetched.weights))
+            self.idle = []
+        entries = slice(self._n_entries, fetched.n_entries)
+        if entries.start < entries.stop:
+            self._weights[entries] = fetched.weights[entries] * np.float64(self._coupling)
+        points = fetched.order[self._n_rows : fetched.n_rows]
+        if len(points):
+            rows = fetched.rows[points]
+            ends = np.append(rows[:, 0], rows[-1, 1])  # rows that came together lie together
+            self.inverse[points] = 1.0 / (1.0 + row_sums(ends, self._weights))
+        self._n_rows, self._n_entries = fetched.n_rows, fetched.n_entries
+
+
+class _Workspaces(Workspaces):
+    """Workspaces whose inverse of the diagonal follows the rows that have come."""
+
+    def __init__(self, system: _FetchedSystem, arrays: Arrays, fetched: FetchedRows) -> None:
+        super().__init__(arrays, system.inverse)
+        self._idle = system.idle
+        self._order, self._n_rows = fetched.order, fetched.n_rows
+
+    def take(self) -> Workspace:
+        """Return a clean one."""
+        work = super().take()
+        new = self._order[work.n_rows[0] : self._n_rows]
+        work.inverse[new] = self._inverse[new]
+        work.n_rows[0] = max(work.n_rows[0], self._n_rows)
+        return work
+
+
+def _grown(array: Any, length: int) -> Any:
+    """Return an array with room for so many; the same one where there is room."""
+    return array if length <= len(array) else _enlarged(array, max(length, 2 * len(array)))
+
+
+def _enlarged(array: Any, length: int) -> Any:
+    larger = np.zeros((length, *array.shape[1:]), dtype=array.dtype)
+    larger[: len(array)] = array
+    return larger

@@ -1,0 +1,297 @@
+"""A collection ranks as the same graph does in memory, and follows what its user changes."""
+
+import numpy as np
+import pytest
+from databases.backends import BACKENDS, COLORS, Points
+from databases.memory import MemoryCollection
+
+from rankfold import RAN, Collection
+from rankfold.check import DatabaseError, InputError
+from rankfold.databases import engine as engines
+from rankfold.types import Query
+
+FEW, MANY = 700, 6_000
+
+
+def points_of(n, seed=0):
+    rng = np.random.default_rng(seed)
+    wide = rng.uniform(0, 40, size=(n, 2))
+    return np.concatenate([wide, rng.normal(size=(n, 6))], axis=1).astype(np.float32)
+
+
+@pytest.fixture(scope="module", params=BACKENDS)
+def small(request, tmp_path_factory):
+    """A collection that is small enough to be factorised, in every database."""
+    points = Points.make(FEW, "int", "euclidean")
+    made = BACKENDS[request.param](tmp_path_factory.mktemp(request.param), points)
+    with Collection.attach(made.database, n_neighbors=8) as collection:
+        yield collection, points, made
+
+
+@pytest.fixture(scope="module")
+def large():
+    """A collection whose regions are solved, and RAN on the same vectors."""
+    vectors = points_of(MANY)
+    payload = {key: {"third": key % 3} for key in range(MANY)}
+    collection = Collection.attach(
+        MemoryCollection(dict(enumerate(vectors)), payload), n_neighbors=10
+    )
+    return collection, vectors, RAN(n_neighbors=10).fit(vectors)
+
+
+def same(results, keys, ranking, keep=None):
+    """Require the members and scores of a ranking, or of those of its results that are kept."""
+    places = [place for place, at in enumerate(ranking.ids.tolist()) if keep is None or keep(at)]
+    places = places[: len(results)]
+    assert len(places) == len(results)
+    np.testing.assert_allclose(results.scores, ranking.scores[places], atol=1e-5)
+    assert set(results.ids) == {keys[at] for at in ranking.ids[places].tolist()}
+
+
+QUERIES = {
+    "a point": ({"ids": [3]}, [1.0]),
+    "a set": ({"ids": [3, 90], "weights": [1.0, 2.0]}, [1.0, 2.0]),
+    "negatives": ({"ids": [3], "negative": [14]}, [1.0, 0.0]),
+}
+
+
+@pytest.mark.parametrize("fusion", ["auto", "none", "reciprocal_rank"])
+@pytest.mark.parametrize("kind", QUERIES)
+def test_points_rank_as_in_memory_in_every_database(small, kind, fusion):
+    collection, points, _ = small
+    ranker = RAN(n_neighbors=8, fusion=fusion).fit(points.vectors)
+    asked, weights = QUERIES[kind]
+    places = [*asked["ids"], *asked.get("negative", [])]
+    named = {name: [points.keys[p] for p in some] if name != "weights" else some
+             for name, some in asked.items()}  # fmt: skip
+    results = collection.query(**named, top=25, fusion=fusion)
+    same(results, points.keys, ranker.rank(places, weights=weights, top=25))
+
+
+def test_unseen_vectors_rank_as_in_memory_in_every_database(small):
+    collection, points, _ = small
+    vector = points.vectors[5] + np.float32(0.2)
+    ranker = RAN(n_neighbors=8).fit(points.vectors)
+    same(collection.query(vectors=vector, top=25), points.keys, ranker.rank(vectors=vector, top=25))
+
+
+def test_filters_keep_what_passes_in_every_database(small):
+    collection, points, made = small
+    ranker = RAN(n_neighbors=8, fusion="none").fit(points.vectors)
+    everybody = ranker.rank(3, top=FEW - 1)
+    results = collection.query(points.keys[3], where=made.where(COLORS[1]), top=40, fusion="none")
+    same(results, points.keys, everybody, keep=lambda place: place % 3 == 1)
+    assert set(results.payload["color"]) == {COLORS[1]}
+
+
+def test_results_carry_payload_and_the_users_own_keys(small):
+    collection, points, _ = small
+    results = collection.query(points.keys[0], top=3)
+    places = [points.keys.index(key) for key in results.ids]
+    assert results.payload["price"] == places
+    assert results.refine(right=results.ids[0]).asked.ids == [points.keys[0], results.ids[0]]
+
+
+def test_detach_leaves_the_users_data_as_it_was(tmp_path):
+    for make in BACKENDS.values():
+        (tmp_path / make.__name__).mkdir()
+        made = make(tmp_path / make.__name__, Points.make(60, "int", "euclidean"))
+        before, names = made.contents()
+        collection = Collection.attach(made.database, n_neighbors=4)
+        with pytest.raises(InputError, match="has a graph of 60 points already"):
+            Collection.attach(made.database, n_neighbors=4)
+        collection.detach()
+        after, left = made.contents()
+        assert left == names
+        assert repr(after) == repr(before)
+        with pytest.raises(InputError, match="attach it first"):
+            collection.query(0)
+        collection.close()
+
+
+@pytest.mark.parametrize("parameters", [
+    {}, {"fusion": "none"}, {"fusion": "none", "budget": 900}, {"smoothness": 100.0},
+    {"budget": None, "fusion": "none"},
+], ids=str)  # fmt: skip
+def test_regions_rank_as_in_memory(large, parameters):
+    collection, vectors, _ = large
+    ranker = RAN(n_neighbors=10, **parameters).fit(vectors)
+    keys = range(MANY)
+    for point in (5, 2017, 5999):
+        collection._graph = None
+        same(collection.query(point, top=20, **parameters), keys, ranker.rank(point, top=20))
+    vector = vectors[77] + np.float32(0.1)
+    ranking = ranker.rank(vectors=vector, top=20)
+    same(collection.query(vectors=vector, top=20, **parameters), keys, ranking)
+    ranking = ranker.rank_many([Query([5, 90, 300], None, [1.0, 1.0, 0.0])], top=20)[0]
+    same(collection.query([5, 90], negative=300, top=20, **parameters), keys, ranking)
+
+
+def test_filters_of_a_region_rank_as_in_memory(large):
+    collection, vectors, _ = large
+    ranker = RAN(n_neighbors=10, fusion="none", budget=2500).fit(vectors)
+    everybody = ranker.rank(5, top=900)
+    results = collection.query(
+        5, where=lambda fields: fields["third"] == 1, top=40, fusion="none", budget=2500
+    )
+    same(results, range(MANY), everybody, keep=lambda place: place % 3 == 1)
+
+
+def test_a_filter_that_few_pass_is_filled_up_by_distance(large):
+    collection, vectors, _ = large
+    far = np.argsort(-((vectors - vectors[5]) ** 2).sum(axis=1))[:3]
+    allowed = {*far.tolist()}
+    database = collection.database
+    database.fields = {key: {"third": key % 3, "key": key} for key in database.points}
+    results = collection.query(5, where=lambda fields: fields["key"] in allowed, top=10)
+    assert results.ids == far[::-1].tolist()
+
+
+def test_few_exchanges_cold_and_fewer_warm(large):
+    collection, _, _ = large
+    cold, warm = [], []
+    for point in range(0, 600, 60):
+        collection._graph = None
+        cold.append(collection.query(point).ranking.solution.round_trips)
+        warm.append(collection.query(point).ranking.solution.round_trips)
+    assert np.median(cold) <= 8
+    assert max(warm) <= 3
+
+
+def test_results_that_are_gone_are_skipped_and_counted():
+    collection = Collection.attach(MemoryCollection(dict(enumerate(points_of(900)))), n_neighbors=8)
+    best = collection.query(0, top=30).ids
+    for gone in best[:3]:
+        del collection.database.points[gone]
+    results = collection.query(0, top=5)
+    assert results.ids == best[3:8]
+    assert results.ranking.solution.n_gone == 3
+    for gone in best[3:5]:  # as where rows lie in a field of the point
+        del collection.database.points[gone], collection.database.stored[gone]
+    collection._graph = None
+    assert not {*best[:5]} & {*collection.query(0, top=9).ids}
+
+
+def test_new_points_answer_at_once_and_are_found_after_a_refresh():
+    vectors = points_of(900)
+    collection = Collection.attach(MemoryCollection(dict(enumerate(vectors[:890]))), n_neighbors=8)
+    collection.database.points |= {key: vectors[key] for key in range(890, 900)}
+    asked = collection.query(895, top=5)
+    assert asked.ids == collection.query(vectors=vectors[895], top=5).ids
+    with pytest.raises(InputError, match="no point 5000"):
+        collection.query(5000)
+    done = collection.refresh()
+    assert (done["new"], done["removed"], done["moved"]) == (10, 0, 0)
+    assert 895 in collection.query(asked.ids[0], top=200).ids
+
+
+def change(collection):
+    """Let points come, go and move, as a user does."""
+    points, rng = collection.database.points, np.random.default_rng(4)
+    for key in rng.choice(800, 9, replace=False).tolist():
+        del points[key]
+    for key in [k for k in rng.choice(800, 9, replace=False).tolist() if k in points]:
+        points[key] = points[key] + np.float32(0.5)
+    points |= {1_000 + at: vector for at, vector in enumerate(points_of(9, seed=9))}
+
+
+def test_a_refresh_stores_what_a_new_attachment_would():
+    collection = Collection.attach(MemoryCollection(dict(enumerate(points_of(900)))), n_neighbors=8)
+    change(collection)
+    done = collection.refresh()
+    assert 0 < done["rewritten"] < 800
+    fresh = MemoryCollection(collection.database.points)
+    Collection.attach(fresh, n_neighbors=8)
+    same_graphs(collection.database, fresh)
+    assert collection.refresh() == {"new": 0, "removed": 0, "moved": 0, "rewritten": 0}
+
+
+def same_graphs(database, fresh):
+    assert database.stored.keys() == fresh.stored.keys()
+    for key, row in fresh.stored.items():
+        found = database.stored[key]
+        assert (found.checksum, list(found.nearest)) == (row.checksum, list(row.nearest))
+        assert list(found.neighbors) == list(row.neighbors)
+        np.testing.assert_allclose(found.weights, row.weights, rtol=1e-5, atol=1e-7)
+    facts, wanted = (one.manifest["graph"] for one in (database, fresh))
+    assert facts["n_edges"] == wanted["n_edges"]
+
+
+@pytest.mark.parametrize("after", [0, 1, 2])
+def test_a_refresh_that_is_stopped_goes_on(monkeypatch, after):
+    collection = Collection.attach(MemoryCollection(dict(enumerate(points_of(900)))), n_neighbors=8)
+    change(collection)
+    monkeypatch.setattr("rankfold.databases.attachment.WRITTEN_ROWS", 50)
+    write, calls = collection.database.write_rows, []
+
+    def stop(rows):
+        calls.append(len(calls))
+        if len(calls) > after:
+            raise KeyboardInterrupt
+        write(rows)
+
+    monkeypatch.setattr(collection.database, "write_rows", stop)
+    with pytest.raises(KeyboardInterrupt):
+        collection.refresh()
+    monkeypatch.setattr(collection.database, "write_rows", write)
+    assert len(collection.query(1, top=5)) == 5  # some rows are old, some are new
+    collection.refresh()
+    fresh = MemoryCollection(collection.database.points)
+    Collection.attach(fresh, n_neighbors=8)
+    same_graphs(collection.database, fresh)
+
+
+def test_an_attachment_that_is_stopped_can_be_made_again(monkeypatch):
+    database = MemoryCollection(dict(enumerate(points_of(300))))
+    with monkeypatch.context() as patched:
+        patched.setattr(database, "write_rows", lambda rows: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            Collection.attach(database, n_neighbors=8)
+    with pytest.raises(DatabaseError, match="attach it again"):
+        Collection(database).query(0)
+    assert len(Collection.attach(database, n_neighbors=8).query(0)) == 10
+
+
+def test_lists_by_the_databases_own_search_are_the_same():
+    vectors = dict(enumerate(points_of(300)))
+    here, there = MemoryCollection(vectors), MemoryCollection(vectors)
+    Collection.attach(here, n_neighbors=8)
+    Collection.attach(there, n_neighbors=8, lists="database")
+    same_graphs(there, here)
+
+
+def test_explanations_name_the_users_keys(large):
+    collection, _, _ = large
+    results = collection.query(5, top=5)
+    reason = results.explain(results.ids[3]).to_dict()
+    assert reason["point"] == results.ids[3]
+    assert reason["path"]["steps"][0]["start"] == 5
+    assert reason["score"] == pytest.approx(results.scores[3], abs=1e-5)
+
+
+def test_what_needs_the_whole_graph_is_refused(large):
+    collection, _, _ = large
+    for parameters, match in [
+        ({"n_neighbors": 5}, "n_neighbors is 5"),
+        ({"max_iter": 3}, "max_iter is 3"),
+        ({"method": "pagerank"}, "method is 'pagerank'"),
+        ({"speed": 3}, "no parameter 'speed'"),
+    ]:
+        with pytest.raises(InputError, match=match):
+            collection.query(5, **parameters)
+
+
+def test_what_is_remembered_is_bounded(large, monkeypatch):
+    collection, _, _ = large
+    collection.query(5)
+    monkeypatch.setattr(engines, "MOST_POINTS", 10)
+    monkeypatch.setattr(collection._graph, "n_points", 5)
+    before = collection._graph
+    collection.query(9)
+    assert collection._graph is not before
+
+
+def test_plain_distance_is_the_databases_own_search(large):
+    collection, vectors, _ = large
+    nearest = np.argsort(((vectors - vectors[5]) ** 2).sum(axis=1))[1:11]
+    assert collection.query(5, method="euclidean").ids == nearest.tolist()

@@ -1,0 +1,88 @@
+"""A service over an attached collection: a real PostgreSQL, which goes away and comes back."""
+
+import json
+
+import psycopg
+import pytest
+from databases.servers import PostgreSQLServer
+from running_service import BEARER, KEY, running
+
+from rankfold import Collection
+from rankfold.service import Settings, create_app
+
+
+@pytest.fixture(scope="module")
+def server(digits):
+    """Return a server of its own, since it is stopped meanwhile, with digits 0 to 199."""
+    started = PostgreSQLServer()
+    started.run("CREATE EXTENSION vector")
+    started.run("CREATE TABLE digits (id int PRIMARY KEY, digit int, v vector(64))")
+    with psycopg.connect(started.address()) as connection:
+        pairs = zip(digits.labels[:200].tolist(), digits.X[:200].tolist(), strict=True)
+        rows = [(place, digit, json.dumps(vector)) for place, (digit, vector) in enumerate(pairs)]
+        connection.cursor().executemany("INSERT INTO digits VALUES (%s, %s, %s)", rows)
+    Collection.attach(started.address(), "digits", n_neighbors=8).close()
+    yield started
+    started.remove()
+
+
+@pytest.fixture
+def client(server):
+    with (
+        Collection.open(server.address(), "digits") as collection,
+        running(create_app({"digits": collection}, Settings(api_key=KEY))) as client,
+    ):
+        client.headers.update(BEARER)
+        client.collection = collection
+        yield client
+
+
+def ask(client, status=200, **query):
+    response = client.post("/v1/indexes/digits/query", json={"queries": [query]})
+    assert response.status_code == status, response.text
+    return response.json()
+
+
+def test_answers_are_those_of_the_collection(client, digits):
+    (answer,) = ask(client, ids=[7, 9], negative=[3], top=20)["answers"]
+    expected = client.collection.query([7, 9], negative=3, top=20)
+    assert [result["id"] for result in answer["results"]] == expected.ids
+    assert answer["results"][0]["payload"]["digit"] == digits.labels[expected.ids[0]]
+    assert answer["round_trips"] > 0
+    body = {"query": {"ids": [7]}, "id": 9}
+    reason = client.post("/v1/indexes/digits/explain", json=body).json()
+    assert reason["text"] == client.collection.query(7).explain(9).to_text()
+    points = client.post("/v1/indexes/digits/points", json={"ids": [5], "vectors": True}).json()
+    assert points["points"][0]["vector"] == digits.X[5].tolist()
+    assert client.get("/v1/indexes/digits/map").json()["ids"] == []
+
+
+def test_what_a_collection_cannot_do_is_told(client):
+    known = client.get("/v1/indexes/digits").json()
+    assert (known["methods"], known["writable"]) == (["ran", "euclidean"], False)
+    assert known["limits"]["n_neighbors"] == 8
+    assert "pagerank" in ask(client, 422, ids=[7], method="pagerank")["detail"]
+    new = {"points": [{"id": 900, "vector": [0.0] * 64}]}
+    assert client.post("/v1/indexes/digits/add", json=new).status_code == 403
+
+
+def test_outsiders_do_not_write_sql(client):
+    problem = ask(client, 422, ids=[7], where="id = 1 or pg_sleep(1) is null")
+    assert problem["errors"][0]["field"] == "queries[0].where"
+
+
+def test_a_database_that_is_away_is_told_and_waited_for(client, server):
+    before = ask(client, ids=[7])
+    server.stop()
+    try:
+        problem = client.post("/v1/indexes/digits/query", json={"queries": [{"ids": [7]}]})
+        assert problem.status_code == 503
+        assert int(problem.headers["Retry-After"]) > 0
+        assert not any(
+            word in problem.text for word in ("postgresql:", "socket", str(server.folder))
+        )
+        assert client.get("/health").status_code == 200
+        assert client.get("/v1/indexes").json()["unavailable"] == ["digits"]
+    finally:
+        server.start()
+    assert ask(client, ids=[7])["answers"][0]["results"] == before["answers"][0]["results"]

@@ -585,3 +585,26 @@ def held(A, points, rhs, clamped, values, pulled, pull):
     if free:
         x[free] = np.linalg.solve(A[np.ix_(free, free)], b[free])
     return x
+
+
+def greens_kernel(W, smoothness):
+    """G = (I + 2 lambda L)^-1."""
+    return np.linalg.inv(np.eye(len(W)) + 2 * smoothness * laplacian(W))
+
+
+def shape_vectors(W, smoothness, n_components):
+    """phi_i = (u_mi / sqrt(1 + 2 lambda mu_m))_m over the lowest eigenvectors of L."""
+    mu, u = np.linalg.eigh(laplacian(W))
+    phi = np.zeros((len(W), n_components))
+    for m in range(n_components):
+        phi[:, m] = u[:, m] / np.sqrt(1 + 2 * smoothness * mu[m])
+    return phi
+
+
+def kernel_with_new_point(W, s, smoothness):
+    """G of the graph with one more point, the last, that is joined by s / 2."""
+    n = len(W)
+    larger = np.zeros((n + 1, n + 1))
+    larger[:n, :n] = W
+    larger[n, :n] = larger[:n, n] = np.asarray(s) / 2
+    return greens_kernel(larger, smoothness)

@@ -8,6 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
 from itertools import islice
+from threading import Event
 from typing import TypeVar
 
 import numpy as np
@@ -82,11 +83,13 @@ def in_order(
     n_jobs: int,
     progress: bool,
     label: str = "queries",
+    ended: Event | None = None,
 ) -> Iterator[Answer]:
     """Yield what the function makes of each block, in the order of the blocks.
 
     The threads run at once wherever the function releases the GIL, as compiled code and NumPy do.
-    Only a few blocks are under way at any time.
+    Only a few blocks are under way at any time. Where a block takes long, the function can look
+    at ``ended``, which is set when nobody waits for an answer any more, as after Ctrl-C.
 
     Examples
     --------
@@ -95,7 +98,7 @@ def in_order(
     """
     answers: Iterable[Answer] = map(function, blocks)
     if n_jobs > 1 and len(blocks) > 1:
-        answers = _threaded(function, blocks, n_jobs)
+        answers = _threaded(function, blocks, n_jobs, ended or Event())
     if progress:
         console = Console(stderr=True)
         answers = track(answers, label, len(blocks), console=console, transient=True)
@@ -103,7 +106,7 @@ def in_order(
 
 
 def _threaded(
-    function: Callable[[Block], Answer], blocks: Sequence[Block], n_jobs: int
+    function: Callable[[Block], Answer], blocks: Sequence[Block], n_jobs: int, ended: Event
 ) -> Iterator[Answer]:
     waiting = iter(blocks)
     with ThreadPoolExecutor(n_jobs) as threads:
@@ -117,5 +120,6 @@ def _threaded(
                 for one in islice(waiting, 1):
                     under_way.append(threads.submit(copy_context().run, function, one))
         finally:
+            ended.set()
             for future in under_way:
                 future.cancel()

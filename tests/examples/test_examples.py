@@ -72,6 +72,11 @@ def one_graph(found):
     return f"{found['plain']:.1%}", f"{found['learned']:.0%}", f"{found['wrong edges']} edges"
 
 
+def shape_vectors(found):
+    assert found["fused"] > found["plain"]
+    return f"{found['plain']:.1%}", f"{found['fused']:.1%}", f"{found['worse']:.1%}"
+
+
 def when_it_hurts(found):
     assert found["harm"] > found["less"] > 0
     assert found["tuned"] > found["default"]
@@ -93,6 +98,7 @@ CLAIMS = {
         edit_distance,
         feedback,
         one_graph,
+        shape_vectors,
         when_it_hurts,
     )
 }

@@ -10,6 +10,7 @@ import click
 from rankfold.cli.cluster import cluster
 from rankfold.cli.databases import attach, detach, info, refresh
 from rankfold.cli.demo import demo
+from rankfold.cli.embed import embed
 from rankfold.cli.errors import Commands
 from rankfold.cli.evaluate import evaluate
 from rankfold.cli.index import index
@@ -35,7 +36,7 @@ def main() -> None:
 
 
 COMMANDS = (
-    attach, cluster, demo, detach, evaluate, index, info, query, refresh, reproduce, serve
+    attach, cluster, demo, detach, embed, evaluate, index, info, query, refresh, reproduce, serve
 )  # fmt: skip
 for command in COMMANDS:
     main.add_command(command)

@@ -10,12 +10,15 @@ from typing import Any, Literal, Self
 from weakref import finalize
 
 from rankfold.check import check_positive
+from rankfold.embedding import ShapeEmbedding
 from rankfold.index.building import built, checked_input
 from rankfold.index.changing import Changing
 from rankfold.index.keeper import Keeper
+from rankfold.index.methods import adapted
 from rankfold.layout import Layout
-from rankfold.neighbors import Learned
+from rankfold.neighbors import Learned, live_points
 from rankfold.storage import Store
+from rankfold.types import FloatArray
 
 
 class Index(Changing):
@@ -216,6 +219,41 @@ class Index(Changing):
     def unlearn(self) -> None:
         """Forget the learned graph; queries start from the plain one again."""
         self._keeper.unlearn()
+
+    def embed(
+        self, n_components: int = 256, *, progress: bool = False, **parameters: Any
+    ) -> tuple[list[Any], FloatArray]:
+        """Return ids, in the order of arrival, and a vector of the graph's shape for each.
+
+        The dot product of two of them is about RAN's score by shape, so that any vector database
+        can rank by it; see `ShapeEmbedding`. The graph is that of the index, the learned one if
+        there is one.
+
+        Parameters
+        ----------
+        n_components : int
+            Length of the vectors, at most.
+        progress : bool
+            Whether to show a bar on stderr.
+        **parameters
+            Of `ShapeEmbedding`, such as ``smoothness``.
+
+        Examples
+        --------
+        >>> from rankfold import Index, datasets
+        >>> with Index.build(datasets.load("moons").X) as index:
+        ...     ids, vectors = index.embed(32)
+        >>> len(ids), vectors.shape
+        (400, (400, 32))
+        """
+        keeper = self._keeper
+        with keeper.current() as engine:
+            k = min(keeper.info()["n_neighbors"], max(1, engine.n_alive - 2))
+            own = {"n_neighbors": k, "metric": engine.metric, **parameters}
+            chosen = adapted("ran", own, engine, k)
+            embedding = ShapeEmbedding(n_components, progress=progress, **chosen).fit(engine)
+            live = live_points(engine)
+            return keeper.store.ids_of(live), embedding.vectors()[live]
 
     def close(self) -> None:
         """Close it; without a folder of its own it is gone."""

@@ -46,7 +46,7 @@ def describe_parquet(
     payload_columns: Sequence[str] | None = None,
 ) -> tuple[Choice, int]:
     """Return what the columns of a file are, and the number of its rows; no value is read."""
-    pyarrow = _pyarrow()
+    pyarrow = pyarrow_parquet()
     with reading(path, "Parquet"), pyarrow.parquet.ParquetFile(path) as file:
         schema = file.schema_arrow
         choice = choose(
@@ -68,7 +68,7 @@ def parquet_parts(
 
     Without columns of the vector, its blocks have no column.
     """
-    pyarrow, name, n_rows, width = _pyarrow(), repr(str(path)), 0, None
+    pyarrow, name, n_rows, width = pyarrow_parquet(), repr(str(path)), 0, None
     with reading(path, "Parquet"), pyarrow.parquet.ParquetFile(path) as file:
         for batch in file.iter_batches(BATCH, columns=[*vector, *beside]):
             block = _block(batch, vector, n_rows, name) if vector else np.empty((len(batch), 0))
@@ -81,7 +81,7 @@ def parquet_parts(
 
 def read_parquet_columns(path: Path) -> dict[str, list[Any]]:
     """Read every column."""
-    pyarrow = _pyarrow()
+    pyarrow = pyarrow_parquet()
     with reading(path, "Parquet"), pyarrow.parquet.ParquetFile(path) as file:
         return table_columns(file.read(), repr(str(path)))
 
@@ -162,7 +162,8 @@ def _is_list(kind: Any) -> bool:
     return bool(lists and _is_number(kind.value_type))
 
 
-def _pyarrow() -> Any:
+def pyarrow_parquet() -> Any:
+    """Return pyarrow with its reader and writer of Parquet, or say what to install."""
     try:
         import pyarrow.parquet
     except ModuleNotFoundError:

@@ -1,7 +1,7 @@
 """What shape vectors keep of RAN's gain, and what they cost.
 
 Every labelled set of the page on quality, chosen on and tested on apart: the normalization of the
-vectors, 0.25, was chosen on the first. Queries are 300
+vectors, 0.25, was chosen out of five powers on the first, with the second in sight. Queries are 300
 points of each set, a result is right if it has the query's label. *RAN* is the ranking by shape
 alone, *fusion* the default, ``RAN()``. Vectors are searched by dot product, exactly unless it
 says HNSW (FAISS, 32 links, 128 candidates); *cosine* searches them as unit vectors, *beside the

@@ -329,10 +329,10 @@ def exact_scores(ranker, query):
     system = ranker._solvers.system
     couplings = system.couplings.toarray().astype(np.longdouble)
     matrix = np.diag(system.margin + couplings.sum(axis=1)) - couplings
-    if isinstance(ranker, RAN):
-        _, (boundary,) = ranker._attached([query])
-    else:
+    if hasattr(ranker, "_boundaries"):
         (boundary,) = ranker._boundaries([query])
+    else:
+        _, (boundary,) = ranker._attached([query])
     rhs = np.zeros(len(matrix), np.longdouble)
     np.add.at(rhs, boundary.points, boundary.rhs)
     np.add.at(matrix, (boundary.pulled, boundary.pulled), boundary.pull)

@@ -83,7 +83,7 @@ def test_parameters_of_the_address_are_named():
         (b'{"items": nul}', 422),
         (b"", 422),
         (b'"\xff"', 400),
-        (b"[" * 100_000, 400),
+        (b"[" * 60_000, 400),
         (b"[" + b"9" * 10_000 + b"]", 400),
     ],
 )
@@ -92,7 +92,7 @@ def test_what_is_no_json_is_refused(content, status):
 
 
 def test_little_of_what_was_sent_comes_back():
-    body = {"items": [{"name": "a", "top": "secret" * 1000}] * 500, "x" * 10_000: 1}
+    body = {"items": [{"name": "a", "top": "secret" * 1000}] * 100, "x" * 10_000: 1}
     problem = answer("POST", "/items", json=body)
     assert "secret" not in json.dumps(problem)
     assert len(json.dumps(problem)) < 10_000

@@ -354,9 +354,9 @@ def picture(found):
         there = [length for length in LENGTHS if (used, str(length)) in found]
         kept = [100 * found[used, str(length)]["kept"] for length in there]
         axes.plot(there, kept, "o-", color=color)
-        if there:
-            axes.annotate(used, (there[-1], kept[-1]), (6, -12), color=color, weight="bold",
-                          textcoords="offset points", ha="right")  # fmt: skip
+        if there:  # lines lie apart where vectors are short
+            axes.annotate(used, (there[0], kept[0]), (12, -4), color=color, weight="bold",
+                          textcoords="offset points")  # fmt: skip
     axes.axhline(100, color=GREY, linewidth=1)
     axes.set_xscale("log", base=2)
     axes.set_xticks(LENGTHS, [str(length) for length in LENGTHS])

@@ -416,13 +416,15 @@ def test_factors_that_cannot_be_made_say_why():
         assert not holder.is_alive()
 
 
-def test_a_process_that_holds_factors_ends_in_order():
-    script = """
+@pytest.mark.parametrize("last", ["", "del solver"])
+def test_a_process_that_holds_factors_or_has_just_freed_them_ends_in_order(last):
+    script = f"""
 import numpy as np
 from scipy import sparse
 from rankfold.solvers import DirectSolver, System
 solver = DirectSolver(System.ran(sparse.csr_array(np.ones((9, 9))), 1.0))
 print("done")
+{last}
 """
     ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "done\n", "")

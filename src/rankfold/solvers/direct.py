@@ -168,10 +168,11 @@ class _SuperLU:
         self._factors: Any = None
         self._released, made = Event(), Future[Any]()
         arguments = ([matrix], made, self._released)
-        self._holder = Thread(target=_hold, args=arguments, name="rankfold-factors", daemon=True)
-        self._holder.start()
+        holder = Thread(target=_hold, args=arguments, name="rankfold-factors", daemon=True)
+        holder.start()
         self._factors = made.result()
         _LIVE.add(self)
+        _HOLDERS.add(holder)
         self.nnz = int(self._factors.nnz)
         self.nbytes = BYTES_PER_ENTRY * self.nnz
 
@@ -189,14 +190,19 @@ class _SuperLU:
 
 
 _LIVE: WeakSet[_SuperLU] = WeakSet()
+_HOLDERS: WeakSet[Thread] = WeakSet()
 
 
 @atexit.register
 def _release_all() -> None:
-    """Free all factors before the interpreter ends, after which their threads no longer run."""
+    """Free all factors before the interpreter ends, after which their threads no longer run.
+
+    Threads whose factors were released a moment ago are waited for as well.
+    """
     for one in list(_LIVE):
         one.release()
-        one._holder.join(1.0)
+    for holder in list(_HOLDERS):
+        holder.join(1.0)
 
 
 def _hold(matrices: list[sparse.csc_array], made: Future[Any], released: Event) -> None:

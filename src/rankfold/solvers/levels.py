@@ -176,6 +176,11 @@ def solve(system, work, progress, query, top, tol, budgets, rule):  # type: igno
             if strict:
                 work.n_lacking[0] = ALL_ROWS
                 break
+            if system.goes_on:  # there is no whole graph here; it has looked far enough ahead
+                return Progress(
+                    n, n_copied, whole, level, drift, last, above, below, n_steps, n_edges,
+                    NEEDS_ROWS,
+                )  # fmt: skip
             n, whole = touch_all(work, n_points), True
         elif precise:
             if strict and lacks_any(work, work.touched, n):

@@ -17,11 +17,11 @@ PAIRS = 4
 """Pairs that a client keeps; the oldest one then makes room."""
 
 
-def create(path, engine=None):
+def create(path):
     X = [[i % 7, i % 5, i % 3] for i in range(N_FIRST)]
     ids = [f"first{i}" for i in range(N_FIRST)]
     payload = {"price": list(range(N_FIRST))}
-    Index.build(X, ids, payload, path=path, n_neighbors=4, engine=engine).close()
+    Index.build(X, ids, payload, path=path, n_neighbors=4).close()
 
 
 class Client(Thread):

@@ -71,7 +71,7 @@ def test_columns_are_chosen(done, tmp_path):
         *["index", "build", "t.csv", "-o", "t", "--id-column", "key"],
         *["--vector-columns", "x, y", "--payload-columns", "price"],
     )
-    known = json.loads(done("index", "info", "t", "--format", "json"))
+    known = json.loads(done("info", "t", "--format", "json"))
     assert (known["features"], known["columns"]) == (2, {"price": "integer"})
     head = done("query", "t", "--id", "k3", "--top", 1).splitlines()[0]
     assert head.split() == ["rank", "id", "score", "shape", "distance", "price"]
@@ -90,7 +90,7 @@ def test_an_index_of_images_remembers_how_it_reads_them(done, call, tmp_path):
     done("index", "merge", "album")
     shown = done("query", "album", "--vector", "more/more2.png", "--format", "csv")
     assert shown.splitlines()[1].split(",")[1] == "more2.png"
-    assert "images size 4 x 3, colour True" in done("index", "info", "album")
+    assert "images size 4 x 3, colour True" in done("info", "album")
 
 
 def test_changes_equal_those_of_the_library(done, index, tmp_path):
@@ -106,7 +106,7 @@ def test_changes_equal_those_of_the_library(done, index, tmp_path):
         other.update(["n1", 8, "7"], [[0.75, 0.5], [1.5, 0.25], [0.5, 0.25]])
         other.remove(["m4", "09"])
     assert content(index) == content("same")
-    assert json.loads(done("index", "info", index, "--format", "json"))["pending_changes"] == 3
+    assert json.loads(done("info", index, "--format", "json"))["pending_changes"] == 3
     before = content(index)
     assert done("index", "merge", index) == "moons: merged 3 changes\n"
     assert content(index) == before
@@ -123,7 +123,7 @@ def test_payload_alone_is_updated(done, index, tmp_path, column):
     with Index.open("same", write=True) as other:
         other.update(["m5", 8], payload={"note": ["new", "other"]})
     assert content(index) == content("same")
-    assert json.loads(done("index", "info", index, "--format", "json"))["pending_changes"] == 0
+    assert json.loads(done("info", index, "--format", "json"))["pending_changes"] == 0
 
 
 def test_maps_are_drawn(done, call, tmp_path):
@@ -131,7 +131,7 @@ def test_maps_are_drawn(done, call, tmp_path):
     assert done("index", "build", "many.npy", "-o", "a").endswith(", graph map\n")
     assert done("index", "build", "many.npy", "-o", "b", "--layout", "pca").endswith("pca map\n")
     assert done("index", "build", "many.npy", "-o", "c", "--layout", "none").endswith("no map\n")
-    assert json.loads(done("index", "info", "c", "--format", "json"))["layout"] is None
+    assert json.loads(done("info", "c", "--format", "json"))["layout"] is None
     assert done("index", "map", "c") == "c: 150 points, graph map\n"
     assert done("index", "map", "b", "--layout", "none") == "b: 150 points, no map\n"
     with Index.open("a") as built, Index.open("c") as drawn:
@@ -249,7 +249,7 @@ def test_bad_files_are_one_line_and_change_nothing(call, index, vectors, tmp_pat
         (["remove", "moons"], 2, "Give ids, or a file of them"),
         (["remove", "moons", "m5", "--ids", "two.txt"], 2, "Give ids, or a file of them"),
         (["remove", "moons", "m5", "nobody"], 1, "there are no points with the ids 'nobody'"),
-        (["info", "nowhere"], 1, "there is no index at 'nowhere'"),
+        (["merge", "nowhere"], 1, "there is no index at 'nowhere'"),
         (["merge", "moons.npy"], 1, "is a file, but an index is a folder"),
     ],
 )

@@ -182,7 +182,7 @@ def test_settings_that_do_not_fit_are_told(tmp_path, wrong):
 def test_learned_lists_that_do_not_fit_are_told(tmp_path):
     with Index.build(X, path=tmp_path / "index", n_neighbors=N_NEIGHBORS) as index:
         index.learn()
-        arrays, settings, *_ = index._state()
+        arrays, settings, *_ = index._keeper.state()
     written(tmp_path / "same", arrays, settings)
     Index.open(tmp_path / "same").close()
     wide = np.zeros((N_POINTS, 6), dtype=np.int32)
@@ -232,7 +232,7 @@ def test_a_database_without_its_segments_is_told_in_one_line(built):
     connection.execute("DELETE FROM segments")
     connection.commit()
     connection.close()
-    for arguments in (["index", "info", built], ["query", built, "--id", "0"]):
+    for arguments in (["info", built], ["query", built, "--id", "0"]):
         done = run(*arguments)
         assert done.exit_code == 1
         assert done.output.count("\n") == 1

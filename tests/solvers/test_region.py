@@ -237,7 +237,7 @@ def test_a_region_that_grows_on_copies_its_rows_anew(seed):
     solver, rhs = RegionSolver(system, patience=0.0), np.full(3, 1 - share)
     size = float((rhs / system.margin[points]).max())
     query = prepared(Boundary(points, rhs, left_out=points, size=size))
-    work, rule = solver._workspace(), solver.rule._replace(pause=1e4)
+    work, rule = solver._workspaces.take(), solver.rule._replace(pause=1e4)
     progress = levels.started(solver.arrays, work, query, 1e-11)
     for _ in range(30):
         if progress.state == PAUSED:
@@ -265,7 +265,7 @@ def test_a_query_is_stopped_inside_of_compiled_code(top, whole_share):
     query, effort = pinned(0), Effort(1e-12, top)
     (before,) = solver.solve([query], [effort])
     stop.set()
-    work = solver._workspace()._replace(stop=stop.flag)
+    work = solver._workspaces.take()._replace(stop=stop.flag)
     progress = levels.started(solver.arrays, work, prepared(query), 1e-12)
     for _ in range(3):
         budget = 2**62, 2**62

@@ -16,7 +16,7 @@ INTERRUPTED = 130
 """Status of a command that was ended by Ctrl-C, as shells report it."""
 
 STOPPED = "Stopped: nothing is half-written."
-CHANGE_STOPPED = "Stopped: the change was made completely, or not at all; look with index info."
+CHANGE_STOPPED = "Stopped: the change was made completely, or not at all; look with rankfold info."
 LEARNING_STOPPED = (
     "Stopped: the graph was learned completely, or not at all; index learn goes on after the last "
     "finished round."

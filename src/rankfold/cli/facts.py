@@ -30,7 +30,7 @@ def outcome_of(learned: Learned) -> str:
     rounds, reach = counted(learned.n_rounds, "round"), f"{learned.reach:.2f}"
     return (
         f"learned a graph of {learned.n_neighbors} neighbours in {rounds}; queries reach {reach} "
-        "times as many points as on the plain one"
+        "times as many points as on the graph it began from"
     )
 
 

@@ -27,7 +27,7 @@ def address(app):
 def work(app):
     """Work that takes the only place, until it is let go."""
     let_go = Event()
-    busy = Thread(target=lambda: asyncio.run(app.state.turns.run(let_go.wait)))
+    busy = Thread(target=lambda: asyncio.run(app.state.turns.run("change", let_go.wait)))
     yield busy, let_go
     let_go.set()
     busy.join()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from rankfold import RAN, Index, datasets
+from rankfold import RAN, Collection, Index, datasets
 from rankfold.check import MissingExtraError
 from rankfold.explaining import draw_explanation, explain
 from rankfold.inputs import read_points
@@ -45,8 +45,9 @@ USES = {
     "images": lambda: read_points("images"),
     "map": lambda: Index.build(X, layout="graph"),
     "serve": serve,
-    "postgresql": lambda: Index.open("photos", engine="postgresql://127.0.0.1:1/nothing"),
-    "milvus": lambda: Index.build(X, path="photos", engine="milvus:///./vectors.db"),
+    "postgresql": lambda: Collection.open("postgresql://127.0.0.1:1/nothing", "photos"),
+    "qdrant": lambda: Collection.open("qdrant:///./vectors", "photos"),
+    "milvus": lambda: Collection.open("milvus:///./vectors.db", "photos"),
     "dask": lambda: import_module("rankfold.cluster").build_index("points.npy", "made"),
     "langchain": integration("langchain"),
     "llama-index": integration("llama_index"),

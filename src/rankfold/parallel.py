@@ -25,11 +25,15 @@ AHEAD = 4
 NEVER: NDArray[np.uint8] = np.zeros(1, dtype=np.uint8)
 """The flag of work that nobody stops."""
 
-_flag: ContextVar[NDArray[np.uint8]] = ContextVar("stop_flag", default=NEVER)
+STOP_FLAG: ContextVar[NDArray[np.uint8]] = ContextVar("stop_flag", default=NEVER)
+"""The flag of the work at hand, for compiled code: not zero where it is stopped."""
 
 
 class StoppedError(Exception):
     """Work was stopped from outside, because nobody waits for it any more."""
+
+    def __init__(self) -> None:
+        super().__init__("nobody waits for this any more")
 
 
 class Stop:
@@ -59,22 +63,17 @@ class Stop:
     @contextmanager
     def stoppable(self) -> Iterator[None]:
         """Let this stop what is done inside."""
-        token = _flag.set(self.flag)
+        token = STOP_FLAG.set(self.flag)
         try:
             yield
         finally:
-            _flag.reset(token)
-
-
-def stop_flag() -> NDArray[np.uint8]:
-    """Return the flag of the work at hand, for compiled code: not zero where it is stopped."""
-    return _flag.get()
+            STOP_FLAG.reset(token)
 
 
 def check_stopped() -> None:
     """Raise a `StoppedError` where the work at hand was stopped."""
-    if _flag.get()[0]:
-        raise StoppedError("nobody waits for this any more")
+    if STOP_FLAG.get()[0]:
+        raise StoppedError
 
 
 def in_order(

@@ -6,6 +6,7 @@ from scipy import sparse
 
 from rankfold.graph.adaptive import ClosedForm
 from rankfold.neighbors import ExactEngine
+from rankfold.parallel import Stop, StoppedError
 from rankfold.solvers import (
     Boundary,
     Effort,
@@ -14,6 +15,7 @@ from rankfold.solvers import (
     MissingRowsError,
     RegionSolver,
     System,
+    levels,
 )
 
 N, K, COUPLING = 3_000, 8, 60.0
@@ -138,3 +140,16 @@ def test_points_that_are_gone_lose_their_edges(graph, whole):
     (found,) = solver.solve([BOUNDARIES["a point"]], [EFFORTS[0]])
     assert set(found.points.tolist()) == set(expected.points.tolist())
     np.testing.assert_allclose(np.sort(found.scores), np.sort(expected.scores), atol=1e-4)
+
+
+def test_looking_ahead_for_rows_can_be_stopped(graph, monkeypatch):
+    fetched, stop, started = fetched_of(graph), Stop(), levels.started
+    fetch(fetched, graph, np.array([7]))
+
+    def stopped_by_then(*arguments):
+        stop.set()
+        return started(*arguments)
+
+    monkeypatch.setattr(levels, "started", stopped_by_then)
+    with stop.stoppable(), pytest.raises(StoppedError):
+        list(fetched.solver(COUPLING).solve([BOUNDARIES["a point"]], [EFFORTS[0]]))

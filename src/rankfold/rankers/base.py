@@ -391,14 +391,12 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
         else:
             lists, row = engine.rows(query.ids[row : row + 1], width), 0
         near = lists.indices[row, :width], lists.sq_distances[row, :width]
-        return Hood.of(query, *near, self._degrees_of)
+        known = self._relative_degrees
+        return Hood.of(query, *near, self._degrees_of if known is None else known.take)
 
     def _degrees_of(self, points: IntArray) -> FloatArray:
-        """Return the degrees of points in the graph, beside the mean of all."""
-        if self._relative_degrees is None:
-            return np.ones(len(points))
-        degrees: FloatArray = self._relative_degrees.take(points)
-        return degrees
+        """Return the degrees of points beside the mean of all, where they were not kept."""
+        return np.ones(len(points))
 
     def _rankings(
         self,

@@ -166,23 +166,21 @@ class _SuperLU:
 
     def __init__(self, matrix: sparse.csc_array) -> None:
         self._factors: Any = None
+        self.solve: Any = None
         self._released, made = Event(), Future[Any]()
         arguments = ([matrix], made, self._released)
         holder = Thread(target=_hold, args=arguments, name="rankfold-factors", daemon=True)
         holder.start()
         self._factors = made.result()
+        self.solve = self._factors.solve
         _LIVE.add(self)
         _HOLDERS.add(holder)
         self.nnz = int(self._factors.nnz)
         self.nbytes = BYTES_PER_ENTRY * self.nnz
 
-    def solve(self, b: FloatArray) -> FloatArray:
-        solution: FloatArray = self._factors.solve(b)
-        return solution
-
     def release(self) -> None:
         """Let the thread free the factors."""
-        self._factors = None  # before the thread is told, so that its reference is the last
+        self._factors = self.solve = None  # before the thread is told, so that its reference is the last
         self._released.set()
 
     def __del__(self) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from rankfold.check import InputError
-from rankfold.parallel import check_stopped, stop_flag
+from rankfold.parallel import STOP_FLAG, StoppedError
 from rankfold.solvers.arrays import (
     NEEDS_ROWS,
     NOT_BEGUN,
@@ -91,7 +91,7 @@ class Workspaces:
             work = self._idle.pop()
         except IndexError:
             work = Workspace.of(self._arrays, self._inverse)
-        return work._replace(stop=stop_flag())
+        return work._replace(stop=STOP_FLAG.get())
 
     def put(self, work: Workspace) -> None:
         """Keep one for the next query."""
@@ -210,13 +210,13 @@ class RegionSolver:
         found = Found.empty(len(boundaries), max(tops, default=0), len(batch.left_out))
         done, progress = 0, NOT_BEGUN
         while done < len(boundaries):
-            check_stopped()
             done, progress = levels.answer(
                 self.arrays, work, self.inverse, batch, found, done, progress, tol, self.rule
             )
+            if work.stop[0]:
+                raise StoppedError
             if progress.state == NEEDS_ROWS:
                 raise self._missing(work, progress, boundaries[done], efforts[done])
-        check_stopped()
         self._workspaces.put(work)
         yield from self._solutions(boundaries, efforts, found)
 
@@ -256,10 +256,7 @@ class RegionSolver:
         tol, budget = self._tol([effort]), self._budget(effort)
         top = len(self.inverse) if effort.top is None else effort.top
         progress = levels.started(arrays, work, query, tol)
-        while progress.state == PAUSED:
-            check_stopped()
-            progress = levels.solve(arrays, work, progress, query, top, tol, budget, self.rule)
-        check_stopped()
+        progress = self._solved(arrays, work, progress, query, top, tol, budget)
         if progress.state == NEEDS_ROWS:
             raise self._missing(work, progress, boundary, effort)
         points: IntArray = np.empty(top, dtype=np.int64)
@@ -297,6 +294,25 @@ class RegionSolver:
             **_facts(progress.state, progress.n_steps, progress.n_touched),
         )
 
+    def _solved(
+        self,
+        arrays: Arrays,
+        work: Workspace,
+        progress: Progress,
+        query: Any,
+        top: int,
+        tol: float,
+        budget: tuple[int, int],
+    ) -> Progress:
+        """Go on until there is an answer, or rows are missing."""
+        from rankfold.solvers import levels
+
+        while progress.state == PAUSED:
+            progress = levels.solve(arrays, work, progress, query, top, tol, budget, self.rule)
+            if work.stop[0]:
+                raise StoppedError
+        return progress
+
     def _require(self, boundary: Boundary) -> None:
         """Require the rows with which a query begins."""
         if self.arrays.n_rows == len(self.arrays.margin):
@@ -324,10 +340,8 @@ class RegionSolver:
             return MissingRowsError(needed[:0], needed[:0], progress.n_touched, all_needed)
         arrays, top = self.arrays._replace(goes_on=True), min(effort.top or MANY, MANY)
         progress = levels.started(arrays, work, query, tol)
-        while progress.state == PAUSED:
-            progress = levels.solve(
-                arrays, work, progress, query, top, tol, self._budget(effort), self.rule
-            )
+        budget = self._budget(effort)
+        progress = self._solved(arrays, work, progress, query, top, tol, budget)
         touched = work.touched[: progress.n_touched]
         without = touched[work.inverse[touched] == 0.0]
         order = np.argsort(-np.abs(work.residual[without]), kind="stable")

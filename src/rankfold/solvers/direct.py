@@ -180,7 +180,8 @@ class _SuperLU:
 
     def release(self) -> None:
         """Let the thread free the factors."""
-        self._factors = self.solve = None  # before the thread is told, so that its reference is the last
+        # Before the thread is told, so that its reference is the last.
+        self._factors = self.solve = None
         self._released.set()
 
     def __del__(self) -> None:

@@ -19,7 +19,7 @@ from kit.timing import seconds
 from neighbor_lists import WIDTH, points, side_by_side
 
 from rankfold import RAN, FaissEngine
-from rankfold.neighbors.indexes import INDEXES
+from rankfold.neighbors.faiss_indexes import INDEXES
 
 SIZES, LARGE = (100_000,), 1_000_000
 NEIGHBORS = 14

@@ -29,7 +29,7 @@ from neighbor_lists import points
 
 from rankfold import Index
 from rankfold.cluster import build_index
-from rankfold.cluster.connecting import own_cluster
+from rankfold.cluster.client import own_cluster
 from rankfold.storage import Store
 
 SIZES, LARGE = (100_000,), 1_000_000

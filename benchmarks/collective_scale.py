@@ -27,7 +27,7 @@ from kit.timing import seconds, take_turns
 
 from rankfold import RAN, ExactEngine, FaissEngine, datasets
 from rankfold.graph.collective import CANDIDATES, Attempt, learning_of
-from rankfold.neighbors import LivingEngine
+from rankfold.neighbors import DynamicEngine
 
 SIZES = {"full": (70_000, 20_000), "small": (6_000, 3_000)}
 SMOOTHNESS, N_QUERIES, TOP = (30.0, 1.0), 200, 100
@@ -106,7 +106,7 @@ def asked(rankers, queries):
 def without_guard(engine, plain):
     """Return a ranker on the graph of three rounds, however little queries reach on it."""
     learning = learning_of(engine, plain.n_neighbors_, plain.smoothness, candidates=engine.lists)
-    living = LivingEngine.of_lists(engine.engine, engine.lists, CANDIDATES, 1.0)
+    living = DynamicEngine.of_lists(engine.engine, engine.lists, CANDIDATES, 1.0)
     living.learned = replace(learning, attempts=(Attempt(1, 3, -inf),)).run()
     return RAN(plain.n_neighbors_, plain.smoothness, adapt="collective").fit(living)
 
@@ -136,7 +136,7 @@ def query(engine, labels):
 def change(X, labels):
     """Yield what is left of a learned graph after points came and went, for old and new ones."""
     n_learned, rng = int(LEARNED_SHARE * len(X)), np.random.default_rng(1)
-    engine = LivingEngine.build(
+    engine = DynamicEngine.build(
         X[:n_learned], "euclidean", CANDIDATES, engine=ExactEngine(X[:n_learned])
     )
     first = RAN(adapt="collective").fit(engine)

@@ -9,7 +9,7 @@ from kit.timing import seconds
 
 from rankfold import RAN, datasets
 from rankfold.datasets.synthetic import sheets
-from rankfold.explaining import draw_explanation, explain
+from rankfold.explanation import draw_explanation, explain
 
 SIZES, TOP, N_QUERIES = (10_000, 100_000), 100, 10
 

@@ -88,7 +88,7 @@ def fuzz(target, folder, seconds):
 
     with atheris.instrument_imports(include=["rankfold"]):
         import rankfold
-        import rankfold.index.learning
+        import rankfold.index.backend
         import rankfold.inputs
         import rankfold.storage  # noqa: F401
     corpus = folder / "corpus"
@@ -197,13 +197,13 @@ def state(kind):
     """Return arrays and settings of an index of few points, searched in one way."""
     import numpy as np
 
-    from rankfold.neighbors import FaissEngine, LivingEngine
+    from rankfold.neighbors import DynamicEngine, FaissEngine
 
     rng = np.random.default_rng(0)
     X = rng.normal(size=(6, 4))[rng.integers(0, 6, 200)] * 9 + rng.normal(size=(200, 4)) / 50
     X = X.astype(np.float32)
     engine = None if kind == "exact" else FaissEngine(X, recall=0.1, index=kind)
-    arrays, settings = LivingEngine.build(X, "euclidean", 6, engine=engine, recall=0.1).state()
+    arrays, settings = DynamicEngine.build(X, "euclidean", 6, engine=engine, recall=0.1).state()
     arrays |= {"places": X[:, :2], "places_origin": X[0].astype(float), "places_axes": np.eye(4, 2)}
     everything = {"engine": settings, "n_neighbors": 4, "numbered": True, "layout": "pca"}
     return arrays, {**everything, "source": {}}
@@ -362,13 +362,13 @@ def of_changes(folder):
     import numpy as np
 
     from rankfold.check import InputError
-    from rankfold.neighbors import LivingEngine
+    from rankfold.neighbors import DynamicEngine
     from rankfold.storage import Store
 
     path, whole, check = folder / "index", folder / "index-whole", watched(folder)
     arrays, settings = state("ivf")
     written(whole, arrays, settings)
-    planned = LivingEngine.restore(arrays, settings["engine"]).plan([3], np.ones((2, 4)))
+    planned = DynamicEngine.restore(arrays, settings["engine"]).plan([3], np.ones((2, 4)))
     change = {**planned.arrays(), "places": np.ones((2, 2), dtype=np.float32)}
 
     def test(content):
@@ -390,15 +390,15 @@ def of_learning(folder):
     """Go on from a stage of learning that is not what was written."""
     from rankfold import Index, datasets
     from rankfold.graph.collective import Stage
-    from rankfold.index.learning import STAGE, Stages, learning_of
-    from rankfold.neighbors import LivingEngine
+    from rankfold.index.backend import STAGE, Stages, learning_of
+    from rankfold.neighbors import DynamicEngine
 
     path = folder / "index"
     with Index.build(datasets.load("rings").X[::8], path=path, n_neighbors=4) as index:
         arrays, settings, *_ = index._state()
-        version = index._keeper.version
+        version = index._backend.version
     learning = learning_of(
-        LivingEngine.restore(arrays, settings["engine"]), 4, 30.0, progress=False
+        DynamicEngine.restore(arrays, settings["engine"]), 4, 30.0, progress=False
     )
     stages = Stages.of(path, learning, version)
     stages.write(Stage(0, learning.candidates.sq_distances.astype(float), ()))

@@ -17,7 +17,7 @@ from kit.timing import seconds, take_turns
 from rankfold import Index
 from rankfold.datasets.synthetic import sheets
 from rankfold.graph import stored_width
-from rankfold.neighbors import LivingEngine, choose_engine
+from rankfold.neighbors import DynamicEngine, choose_engine
 
 SIZES, LARGE = (10_000, 100_000), 1_000_000
 N_NEIGHBORS, CHANGES, QUERIES = 5, 50, 50
@@ -31,7 +31,7 @@ def points(n_points):
 def search(X):
     """Search the neighbour lists of an index and keep nothing."""
     engine = choose_engine(X, "euclidean")
-    return LivingEngine.build(X, "euclidean", stored_width(N_NEIGHBORS, len(X)), engine=engine)
+    return DynamicEngine.build(X, "euclidean", stored_width(N_NEIGHBORS, len(X)), engine=engine)
 
 
 def size(folder):

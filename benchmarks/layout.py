@@ -15,7 +15,7 @@ from rankfold import datasets
 from rankfold.datasets.synthetic import sheets
 from rankfold.graph import stored_width
 from rankfold.layout import lay_out
-from rankfold.neighbors import LivingEngine, choose_engine
+from rankfold.neighbors import DynamicEngine, choose_engine
 
 N_NEIGHBORS = 5
 MOST_DRAWN = 200_000
@@ -39,7 +39,7 @@ def measure(name, n_points):
     X, labels = load(name, n_points)
     width = stored_width(N_NEIGHBORS, len(X))
     searched, engine = seconds(
-        lambda: LivingEngine.build(X, "euclidean", width, engine=choose_engine(X, "euclidean"))
+        lambda: DynamicEngine.build(X, "euclidean", width, engine=choose_engine(X, "euclidean"))
     )
     straight, pca = seconds(lambda: lay_out(engine, "pca", N_NEIGHBORS))
     row = {

@@ -13,7 +13,7 @@ from kit.timing import seconds, take_turns
 
 from rankfold import ExactEngine, FaissEngine
 from rankfold.datasets.synthetic import sheets
-from rankfold.neighbors import LivingEngine
+from rankfold.neighbors import DynamicEngine
 
 SIZES = (20_000, 200_000)
 WIDTH, SINGLE, BATCH, SAMPLE = 42, 100, 1000, 500
@@ -26,7 +26,7 @@ def points(n_points):
 
 def build(X):
     engine = FaissEngine(X, index="ivf", n_threads=1)
-    return LivingEngine.build(X, "euclidean", WIDTH, engine=engine)
+    return DynamicEngine.build(X, "euclidean", WIDTH, engine=engine)
 
 
 def recall(engine):
@@ -56,7 +56,7 @@ def measure(n_points):
     added, _ = seconds(lambda: engine.add(batch))
     removed, _ = seconds(lambda: engine.remove(np.arange(SINGLE + 1, SINGLE + 1 + BATCH)))
     saved, state = seconds(engine.state)
-    restored, _ = seconds(lambda: LivingEngine.restore(*state))
+    restored, _ = seconds(lambda: DynamicEngine.restore(*state))
     return {
         "points": n_points,
         **{f"one {name} ms": value for name, value in one.items()},

@@ -20,10 +20,15 @@ from kit.timing import TURNS, seconds
 
 from rankfold import ExactEngine, FaissEngine
 from rankfold.datasets.synthetic import sheets
-from rankfold.neighbors.approximate import BLOCK_ROWS
-from rankfold.neighbors.index import threads
-from rankfold.neighbors.indexes import PRODUCTS, FlatIndex
-from rankfold.neighbors.inverted import EVEN_FEATURES, MOST_CELLS, InvertedIndex
+from rankfold.neighbors.faiss_engine import BLOCK_ROWS
+from rankfold.neighbors.faiss_indexes import (
+    EVEN_FEATURES,
+    MOST_CELLS,
+    PRODUCTS,
+    FlatIndex,
+    InvertedIndex,
+    threads,
+)
 from rankfold.types import Neighbors
 
 SIZES, LARGE = (10_000, 100_000), 1_000_000

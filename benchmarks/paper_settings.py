@@ -17,9 +17,9 @@ from rich.progress import track
 from scipy.spatial.distance import cdist
 
 from rankfold import RAN, Euclidean, ExactEngine, GaussianGraph, GraphTransduction, datasets
+from rankfold.graph.symmetric import random_walk, strongest, symmetric_walk
 from rankfold.paper.tables import read_tables
 from rankfold.rankers import Diffusion
-from rankfold.rankers.transition import random_walk, strongest, symmetric_walk
 
 MOST_STEPS = 8
 LEAST_GAIN = 0.3

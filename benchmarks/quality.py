@@ -29,7 +29,7 @@ from sources.image_model import ImageModel
 from text import corpora
 
 from rankfold import RAN, Dataset, datasets, evaluate
-from rankfold.evaluation.statistics import bootstrap_interval, share_worse
+from rankfold.evaluation.measures import bootstrap_interval, share_worse
 
 CHOSEN, TESTED = "chosen on", "tested on"
 SHAPE, FUSED, RANKS = "shape alone", "default", "reciprocal ranks"

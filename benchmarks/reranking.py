@@ -3,7 +3,7 @@
 A database or a pipeline hands a re-ranker only what its own search has found, and the graph is
 that of these candidates alone. Half of the points of a set, at random, are the database; up to 300
 of the others are queries that it does not hold. Of MNIST, 20,000 random points are used. The
-nearest candidates by plain distance are ranked with `rankfold.integrations.reranking.rerank`;
+nearest candidates by plain distance are ranked with `rankfold.integrations.documents.rerank`;
 beside it are plain distance and RAN on the whole database. Precision is that of the first 10, in
 per cent; harm is the share of queries with fewer right ones than plain distance. Needs the folder
 RANKFOLD_DATA.
@@ -13,7 +13,7 @@ import numpy as np
 from kit.report import options, publish, table, versions
 
 from rankfold import RAN, Euclidean, datasets
-from rankfold.integrations.reranking import rerank
+from rankfold.integrations.documents import rerank
 
 SETS = ("digits", "usps_all", "coil20", "umist", "mnist")
 CANDIDATES = (20, 50, 100, 200, 400)

@@ -9,7 +9,7 @@ from scipy.spatial.distance import cdist
 
 from rankfold import RAN, datasets
 from rankfold.drawing import GREY, RIGHT, WRONG, new_page, write
-from rankfold.explaining import Explanation, explain
+from rankfold.explanation import Explanation, explain
 from rankfold.types import FloatArray, IntArray
 
 TOP, TILE = 50, 112

@@ -36,8 +36,8 @@ def main(out: Path) -> dict[str, float]:
         f"The first {JUDGED} unmarked results; orange lies on the other moon. "
         "Rings: marked right, crosses: wrong.",
         [
-            ("Asked once", f"{old[best]:.0%} are right"),
-            ("Asked again", f"{new[best]:.0%} are right"),
+            ("IndexQuery once", f"{old[best]:.0%} are right"),
+            ("IndexQuery again", f"{new[best]:.0%} are right"),
         ],
         height=690,
     )

@@ -9,10 +9,8 @@ from fastapi import Body, Depends, FastAPI
 from pydantic import BaseModel
 
 from rankfold.check import InputError, StorageError, about, check_count
-from rankfold.service.keys import writing_key
-from rankfold.service.protection import protect
-from rankfold.service.settings import Settings
-from rankfold.service.turns import Turn
+from rankfold.service.limits import Settings, Turn
+from rankfold.service.middleware import protect, writing_key
 
 JSON = {"Content-Type": "application/json"}
 

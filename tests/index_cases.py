@@ -70,14 +70,14 @@ class Expected:
 
 def stored_payload(index):
     """Return the payload of all points, in the order of arrival."""
-    keeper = index._keeper
-    with keeper.current() as engine:
-        return keeper.store.payload_of(np.flatnonzero(engine.alive))
+    backend = index._backend
+    with backend.current() as engine:
+        return backend.store.payload_of(np.flatnonzero(engine.alive))
 
 
 def lists(index):
     """Return neighbour lists and distances, with places in the order of arrival for slots."""
-    with index._keeper.current() as engine:
+    with index._backend.current() as engine:
         alive = np.flatnonzero(engine.alive)
         found = engine.rows(alive, engine.width)
         places = np.cumsum(engine.alive) - 1
@@ -87,12 +87,12 @@ def lists(index):
 
 def check_places(index):
     """Require a place for every point; that of its vector where the map is a projection."""
-    with index._keeper.current():
+    with index._backend.current():
         ids, places = index.places()
         assert ids == index.ids
         assert places.shape == (len(ids), 2)
         assert np.isfinite(places).all()
-        drawn = index._keeper._map
+        drawn = index._backend._map
         if drawn is not None and drawn.kind != "graph":
             projected = drawn._projection.places(index.vectors(ids))
             np.testing.assert_allclose(places, projected, rtol=1e-5, atol=1e-6)
@@ -103,7 +103,7 @@ def check_holds(index, expected):
     assert index.ids == expected.ids
     assert len(index) == len(expected.ids)
     assert stored_payload(index) == expected.columns()
-    index._keeper.store.verify()
+    index._backend.store.verify()
     check_places(index)
     if not expected.ids:
         return

@@ -14,7 +14,7 @@ from rankfold.check import InputError, MissingExtraError
 from rankfold.cli import main
 from rankfold.datasets import load
 from rankfold.demo import Precisions, _example_table, _marks, _reason, run
-from rankfold.picture import Strip, draw_strips
+from rankfold.drawing import Strip, draw_strips
 
 LABELS = load_digits().target
 

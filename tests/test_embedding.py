@@ -17,7 +17,7 @@ from rankfold import RAN, InputError, datasets
 from rankfold.datasets.synthetic import sheets
 from rankfold.embedding import ShapeEmbedding, agreement, fuse
 from rankfold.graph.adaptive import symmetrize
-from rankfold.neighbors import LivingEngine
+from rankfold.neighbors import DynamicEngine
 
 EXACT = {"dtype": "float64", "normalization": 0.0}
 
@@ -178,7 +178,7 @@ def test_points_without_neighbours_have_no_direction():
 
 
 def test_removed_points_are_left_out(digits):
-    engine = LivingEngine.build(digits.X[:100], "euclidean", width=24)
+    engine = DynamicEngine.build(digits.X[:100], "euclidean", width=24)
     engine.apply(engine.plan(np.arange(5), None))
     found = ShapeEmbedding(100, n_neighbors=10, **EXACT).fit_transform(engine)
     assert found.shape == (100, 95)

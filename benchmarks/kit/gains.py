@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rankfold.evaluation.statistics import ROUNDING, bootstrap_interval, share_worse
+from rankfold.evaluation.measures import ROUNDING, bootstrap_interval, share_worse
 
 
 def gain_rows(evaluations, **also):

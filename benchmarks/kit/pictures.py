@@ -6,9 +6,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from kit.report import DOCS, OUT
-from rankfold.drawing import png_bytes
+from rankfold.drawing import DPI, GREY, INK, LINE, RIGHT, WRONG, png_bytes
 from rankfold.files import replacing
-from rankfold.picture import DPI, GREY, INK, LINE, RIGHT, WRONG
 
 __all__ = [
     "GREEN",

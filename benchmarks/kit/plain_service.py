@@ -11,12 +11,11 @@ import uvicorn
 from fastapi import FastAPI
 from fastapi.responses import JSONResponse
 
-from rankfold.service.listening import address_of, bind
+from rankfold.service.limits import Limited, Settings
 from rankfold.service.logs import write_logs
-from rankfold.service.protection import protect
+from rankfold.service.middleware import protect
 from rankfold.service.requests import Queries
-from rankfold.service.settings import Settings
-from rankfold.service.turns import Turn
+from rankfold.service.server import address_of, bind
 
 
 def plain_app(searches):
@@ -37,7 +36,7 @@ def plain_app(searches):
 
     def add(name, search):
         @app.post(f"/{name}")
-        async def query(body: Queries, turn: Turn) -> JSONResponse:
+        async def query(body: Queries, turn: Limited) -> JSONResponse:
             return JSONResponse(await turn.run(answer, search, body.queries))
 
     for name, search in searches.items():

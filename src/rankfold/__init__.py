@@ -11,7 +11,6 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rankfold import datasets, metrics
     from rankfold.check import InputError
     from rankfold.databases import Collection
     from rankfold.evaluation import evaluate, tune

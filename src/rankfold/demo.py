@@ -13,10 +13,9 @@ from rich.table import Table
 
 from rankfold.check import InputError
 from rankfold.datasets import load
-from rankfold.drawing import require_matplotlib
+from rankfold.drawing import Strip, draw_strips, require_matplotlib
 from rankfold.index import Index
 from rankfold.metrics import precision
-from rankfold.picture import Strip, draw_strips
 from rankfold.rankers import RAN, Euclidean
 from rankfold.rankers.base import Ranker
 from rankfold.storage import Store

@@ -31,7 +31,7 @@ from rankfold.graph.adaptive import ClosedForm
 from rankfold.neighbors import GIVEN_METRICS, live_points
 from rankfold.parallel import in_order
 from rankfold.rankers.base import Ranker
-from rankfold.rankers.ordering import Fusion, FusionLike, Hood, blended
+from rankfold.rankers.ordering import Fusion, FusionLike, Neighborhood, blended
 from rankfold.rankers.ran import RAN
 from rankfold.types import NOBODY, FloatArray, IntArray, Query
 
@@ -392,7 +392,7 @@ def fuse(
     known = np.ones(len(shape)) if degrees is None else np.asarray(degrees, dtype=np.float64)
     nearest = np.lexsort((ids, distances))[: n_neighbors + 1]
     nobody = Query(ids=np.empty(0, dtype=np.intp), weights=np.ones(1))
-    hood = Hood.of(nobody, nearest, distances[nearest], known.take)
+    hood = Neighborhood.of(nobody, nearest, distances[nearest], known.take)
     return blended(shape, hood.units(distances), chosen.mixture(hood.hubness))
 
 

@@ -11,7 +11,7 @@ from serving import serving
 
 from rankfold import Index, datasets
 from rankfold.demo import IMAGES
-from rankfold.service.examples import build_examples
+from rankfold.service.app import build_examples
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 ARGUMENTS = (

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from rankfold import RANKERS, Index
-from rankfold.cli.answers import ending
 from rankfold.cli.errors import in_terms_of_options
+from rankfold.cli.output import ending
 from rankfold.cli.query import query
 from rankfold.methods import METHODS
 

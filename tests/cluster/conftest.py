@@ -9,7 +9,7 @@ import zarr
 from distributed import Client
 
 from rankfold import Index, datasets
-from rankfold.cluster.connecting import own_cluster
+from rankfold.cluster.client import own_cluster
 from rankfold.storage import Store
 
 N_SHARDS = 3

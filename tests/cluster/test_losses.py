@@ -14,9 +14,9 @@ from cluster.conftest import MANY, check_same_index
 from distributed import LocalCluster
 
 from rankfold.check import InputError
-from rankfold.cluster import build_index, connecting, rank_many
-from rankfold.cluster.lists import forget
-from rankfold.cluster.running import working
+from rankfold.cluster import build_index, client, rank_many
+from rankfold.cluster.build import forget
+from rankfold.cluster.client import working
 
 
 def building(shards, path):
@@ -91,7 +91,7 @@ def test_a_task_that_kills_every_worker_is_given_up(client, monkeypatch):
 
 
 def test_a_scheduler_that_goes_away_is_named(monkeypatch):
-    monkeypatch.setattr(connecting, "PATIENCE", 1)
+    monkeypatch.setattr(client, "PATIENCE", 1)
     with LocalCluster(n_workers=1, dashboard_address="127.0.0.1:0") as cluster:
         closing = threading.Timer(3.0, cluster.close)
         closing.start()
@@ -147,7 +147,7 @@ def test_work_is_done_by_a_cluster_that_is_there(client, X, shards, whole, tmp_p
 
 
 def test_a_scheduler_that_is_not_there_is_named(shards, tmp_path, monkeypatch):
-    monkeypatch.setattr(connecting, "PATIENCE", 0.5)
+    monkeypatch.setattr(client, "PATIENCE", 0.5)
     parts = shards("npy", np.eye(4, dtype=np.float32))
     for address in ("tcp://127.0.0.1:9", "nonsense://x", 7):
         with pytest.raises(InputError, match="there is no Dask scheduler at"):
@@ -155,7 +155,7 @@ def test_a_scheduler_that_is_not_there_is_named(shards, tmp_path, monkeypatch):
 
 
 def test_a_cluster_without_workers_is_named(shards, tmp_path, monkeypatch):
-    monkeypatch.setattr(connecting, "PATIENCE", 0.5)
+    monkeypatch.setattr(client, "PATIENCE", 0.5)
     parts = shards("npy", np.eye(4, dtype=np.float32))
     with (
         LocalCluster(n_workers=0, dashboard_address=":0") as cluster,

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from rankfold import datasets
 from rankfold.check import MissingExtraError
 from rankfold.cli import main
-from rankfold.datasets import download, progress
+from rankfold.datasets import download
 from rankfold.datasets.files import FILES, locate
 
 
@@ -134,7 +134,7 @@ def test_an_interruption_leaves_nothing(source, cache, offer, monkeypatch):
     def stop(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(progress.DownloadBar, "update", stop)
+    monkeypatch.setattr(download.DownloadBar, "update", stop)
     with pytest.raises(KeyboardInterrupt):
         locate("yale_diff.mat")
     assert len(source.requests) == 1

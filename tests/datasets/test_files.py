@@ -9,8 +9,7 @@ import pytest
 from scipy.io import loadmat, savemat
 
 from rankfold import InputError, datasets
-from rankfold.datasets.files import FILES, locate
-from rankfold.datasets.reading import read_points
+from rankfold.datasets.files import FILES, locate, read_points
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -5,7 +5,7 @@ import pytest
 
 from rankfold import Dataset, Euclidean
 from rankfold.evaluation import DepthGain, evaluate, evaluate_runs
-from rankfold.evaluation.depths import DEPTHS, depth_measures, verdict
+from rankfold.evaluation.results import DEPTHS, depth_measures, verdict
 
 
 class Mixed(Euclidean):

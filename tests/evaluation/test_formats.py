@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from rankfold.evaluation import Evaluation
-from rankfold.evaluation.formats import JSON_FIELDS, Row
+from rankfold.evaluation.results import JSON_FIELDS, Row
 
 STRANGE = r"50% _of_ {a} & b\c #1 $x^2~ a|b"
 

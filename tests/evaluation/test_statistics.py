@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 
-from rankfold.evaluation.statistics import (
+from rankfold.evaluation.measures import (
     N_FLIPS,
     bootstrap_interval,
     randomization_test,
@@ -54,7 +54,7 @@ def test_interval_depends_on_the_seed_only():
 def test_large_samples_are_drawn_in_blocks(monkeypatch):
     values = np.random.default_rng(2).random((50, 2))
     whole = bootstrap_interval(values), randomization_test(values - 0.45)
-    monkeypatch.setattr("rankfold.evaluation.statistics.BLOCK", 1000)
+    monkeypatch.setattr("rankfold.evaluation.measures.BLOCK", 1000)
     np.testing.assert_array_equal(bootstrap_interval(values), whole[0])
     np.testing.assert_allclose(randomization_test(values - 0.45), whole[1], atol=0.02)
 

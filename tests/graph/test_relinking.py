@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from ran_cases import RAN
 
 from rankfold.graph.symmetric import link, relink
-from rankfold.neighbors import LivingEngine
+from rankfold.neighbors import DynamicEngine
 
 
 @settings(deadline=None)
@@ -35,7 +35,7 @@ def test_following_is_linking_anew(seed, n_new, n_changed):
 def test_a_ranker_that_follows_answers_like_one_fitted_anew():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(5_400, 3))
-    engine = LivingEngine.build(X[:5_300], "euclidean", width=20)
+    engine = DynamicEngine.build(X[:5_300], "euclidean", width=20)
     ranker = RAN(5, 3.0).fit(engine)
     for _ in range(3):
         rows = []
@@ -62,7 +62,7 @@ def test_a_ranker_that_follows_answers_like_one_fitted_anew():
 
 def test_where_following_is_not_possible_nothing_happens():
     X = np.random.default_rng(1).normal(size=(60, 3))
-    engine = LivingEngine.build(X, "euclidean", width=20)
+    engine = DynamicEngine.build(X, "euclidean", width=20)
     ranker = RAN(5).fit(engine)
     graph = ranker.affinity_.toarray()
     change = engine.remove([3])
@@ -72,7 +72,7 @@ def test_where_following_is_not_possible_nothing_happens():
 
 def test_lists_that_were_searched_cannot_be_followed():
     X = np.random.default_rng(2).normal(size=(200, 3))
-    engine = LivingEngine.build(X, "euclidean", width=20)
+    engine = DynamicEngine.build(X, "euclidean", width=20)
     ranker = RAN(40, solver="region").fit(engine)
     assert ranker.neighbors_.width > engine.width
     change = engine.remove([3])

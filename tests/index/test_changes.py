@@ -7,8 +7,8 @@ import pytest
 from index_cases import Expected, built, check_holds, payload, vectors
 
 from rankfold import Index, InputError
-from rankfold.index import keeper
-from rankfold.neighbors import LivingEngine
+from rankfold.index import backend
+from rankfold.neighbors import DynamicEngine
 
 NEW = vectors(np.random.default_rng(9), 4)
 
@@ -96,7 +96,7 @@ def test_nothing_to_change_is_no_change():
 
 
 def test_merges_come_by_themselves(monkeypatch):
-    monkeypatch.setattr(keeper, "FEW_PENDING", 5)
+    monkeypatch.setattr(backend, "FEW_PENDING", 5)
     index, expected = built()
     rng = np.random.default_rng(2)
     with index:
@@ -200,7 +200,7 @@ def test_threads_ask_while_one_changes():
         methods = ("ran", "manifold", "euclidean")
 
         def change(number):
-            with index._keeper.current():
+            with index._backend.current():
                 states.append({method: answers(index, method) for method in methods})
             index.add(new[number]) if number % 3 else index.remove(2 + number)
 
@@ -265,16 +265,16 @@ def test_the_graph_has_as_many_neighbours_as_there_are_points_for(n_neighbors):
 def test_a_change_that_is_interrupted_after_it_was_written_is_there(monkeypatch):
     index, expected = built()
     query = {"ids": [3], "solver": "region", "tol": 1e-10}
-    apply = LivingEngine.apply
+    apply = DynamicEngine.apply
 
     def interrupted(engine, change):
         engine._points.append(change.added)
-        monkeypatch.setattr(LivingEngine, "apply", apply)
+        monkeypatch.setattr(DynamicEngine, "apply", apply)
         raise KeyboardInterrupt
 
     with index:
         same_answers(index, expected, **query)
-        monkeypatch.setattr(LivingEngine, "apply", interrupted)
+        monkeypatch.setattr(DynamicEngine, "apply", interrupted)
         rng = np.random.default_rng(3)
         X, columns = vectors(rng, 2), payload(rng, 2)
         with pytest.raises(KeyboardInterrupt):

@@ -13,7 +13,7 @@ from rankfold import Index
 from rankfold.check import StorageError
 from rankfold.cli import main
 from rankfold.layout.projection import Projection
-from rankfold.neighbors import FaissEngine, LivingEngine
+from rankfold.neighbors import DynamicEngine, FaissEngine
 from rankfold.storage import Store
 
 RNG = np.random.default_rng(0)
@@ -28,7 +28,7 @@ N_NEIGHBORS = 5
 def state(index):
     """Return arrays and settings of an index whose points are searched in one way."""
     engine = None if index is None else FaissEngine(X, index=index)
-    living = LivingEngine.build(X, "euclidean", 6, engine=engine)
+    living = DynamicEngine.build(X, "euclidean", 6, engine=engine)
     arrays, engine_settings = living.state()
     assert index is None or engine_settings["index"] == index
     projection = Projection(np.zeros(N_FEATURES), np.eye(N_FEATURES)[:, :2])
@@ -49,9 +49,9 @@ def written(path, arrays, settings):
 @pytest.mark.parametrize("index", [None, "flat", "ivf", "hnsw"])
 def test_all_kinds_are_read_and_changed(tmp_path, index):
     path = written(tmp_path / "index", *state(index))
-    expected = LivingEngine.restore(*_engine_state(index)).search(X[:9] + 0.1, 4)
+    expected = DynamicEngine.restore(*_engine_state(index)).search(X[:9] + 0.1, 4)
     with Index.open(path, write=True) as opened:
-        with opened._keeper.current() as engine:
+        with opened._backend.current() as engine:
             found = engine.search(X[:9] + 0.1, 4)
         assert found.indices.tolist() == expected.indices.tolist()
         opened.add(X[:3] + 5)
@@ -182,7 +182,7 @@ def test_settings_that_do_not_fit_are_told(tmp_path, wrong):
 def test_learned_lists_that_do_not_fit_are_told(tmp_path):
     with Index.build(X, path=tmp_path / "index", n_neighbors=N_NEIGHBORS) as index:
         index.learn()
-        arrays, settings, *_ = index._keeper.state()
+        arrays, settings, *_ = index._backend.state()
     written(tmp_path / "same", arrays, settings)
     Index.open(tmp_path / "same").close()
     wide = np.zeros((N_POINTS, 6), dtype=np.int32)
@@ -203,7 +203,7 @@ def test_learned_lists_that_do_not_fit_are_told(tmp_path):
 @pytest.mark.parametrize("case", ["rows", "indices", "removed", "added", "places", "missing"])
 def test_changes_that_do_not_fit_are_told(tmp_path, case):
     path = written(tmp_path / "index", *state(None))
-    engine = LivingEngine.restore(*_engine_state(None))
+    engine = DynamicEngine.restore(*_engine_state(None))
     change = {**engine.plan([], X[:1] + 9).arrays(), "places": X[:1, :2]}
     if case == "missing":
         del change["rows"]

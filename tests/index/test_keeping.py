@@ -10,7 +10,7 @@ import pytest
 from index_cases import Expected, built, check_holds, payload, stored_payload, vectors
 
 from rankfold import Index, InputError
-from rankfold.index import building
+from rankfold.index import backend
 
 RNG = np.random.default_rng(0)
 X = vectors(RNG, 30)
@@ -196,9 +196,9 @@ def test_errors_come_before_the_search(tmp_path, monkeypatch, case):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "something.txt").write_text("else")
     searched = []
-    build = building.LivingEngine.build
+    build = backend.DynamicEngine.build
     monkeypatch.setattr(
-        building.LivingEngine, "build", lambda *a, **b: searched.append(a) or build(*a, **b)
+        backend.DynamicEngine, "build", lambda *a, **b: searched.append(a) or build(*a, **b)
     )
     given, message = WRONG[case]
     with pytest.raises(InputError, match=message):

@@ -85,7 +85,7 @@ class Living(RuleBasedStateMachine):
     @invariant()
     def lists_are_learned_or_plain(self):
         needed = self.learned.n_neighbors + 1
-        with self.index._keeper.current() as engine:
+        with self.index._backend.current() as engine:
             ids, slots = self.index.ids, np.flatnonzero(engine.alive)
             names = dict(zip(slots.tolist(), ids, strict=True))
             current, plain = engine.learned.current(engine)
@@ -110,7 +110,7 @@ class Living(RuleBasedStateMachine):
     def who_follows_answers_like_who_is_fitted_anew(self):
         if len(self.index) < 2:
             return
-        with self.index._keeper.current() as engine:
+        with self.index._backend.current() as engine:
             ids, slots = np.array(self.index.ids), np.flatnonzero(engine.alive)
             n_neighbors = min(N_NEIGHBORS, max(1, len(ids) - 2))
             used = self.learned.n_rounds and self.learned.fits(n_neighbors, len(ids))
@@ -130,7 +130,7 @@ class Living(RuleBasedStateMachine):
     def every_point_is_reached_from_another(self):
         if len(self.index) < 20 or not self.learned.n_rounds:
             return
-        with self.index._keeper.current() as engine:
+        with self.index._backend.current() as engine:
             n_neighbors = min(N_NEIGHBORS, len(self.index) - 2)
             ranker = RAN(n_neighbors, adapt="collective").fit(engine)
             for slot in np.flatnonzero(engine.alive):

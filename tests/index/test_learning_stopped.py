@@ -12,13 +12,13 @@ from index.test_learning import MOONS, RINGS
 
 from rankfold import Index
 from rankfold.graph.collective import Learning
-from rankfold.index import learning
-from rankfold.index.learning import STAGE, Stages
+from rankfold.index import backend
+from rankfold.index.backend import STAGE, Stages
 
 KILLED = """
 import os, signal, sys
 from rankfold import Index
-from rankfold.index.learning import Stages
+from rankfold.index.backend import Stages
 
 write = Stages.write
 
@@ -105,13 +105,13 @@ def test_a_process_that_is_killed_goes_on(tmp_path, rounds_made, X, rounds):
 
 @pytest.mark.parametrize("moment", ["learning", "keeping", "writing", "committing"])
 def test_an_interruption_leaves_the_index_as_it_was(tmp_path, monkeypatch, moment):
-    from rankfold.storage import manifest, store
+    from rankfold.storage import database, store
 
     where = {
         "learning": (Learning, "_lifts"),
         "keeping": (np, "savez"),
         "writing": (store, "write_segments"),
-        "committing": (manifest.Manifest, "write"),
+        "committing": (database.Manifest, "write"),
     }[moment]
     path = tmp_path / "index"
     with Index.build(RINGS, path=path) as index:
@@ -125,7 +125,7 @@ def test_an_interruption_leaves_the_index_as_it_was(tmp_path, monkeypatch, momen
         assert index.info() == facts
         np.testing.assert_array_equal(index.query(3, top=50).scores, before.scores)
         assert left_over(path) == ([STAGE] if moment in ("writing", "committing") else [])
-        index._keeper.store.verify()
+        index._backend.store.verify()
         assert index.learn().n_rounds
         assert left_over(path) == []
 
@@ -144,9 +144,9 @@ def test_a_stage_of_another_state_is_not_used(tmp_path, monkeypatch, rounds_made
         elif change == "smoothness":
             settings["smoothness"] = 10.0
         else:
-            learning_of = learning.learning_of
+            learning_of = backend.learning_of
             monkeypatch.setattr(
-                learning, "learning_of", lambda *a, **k: altered(learning_of(*a, **k), change)
+                backend, "learning_of", lambda *a, **k: altered(learning_of(*a, **k), change)
             )
         found = index.learn(**settings)
         assert len(rounds_made) == 1 + len(found.rounds)

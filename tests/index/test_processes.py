@@ -20,7 +20,7 @@ LATE = 500
 
 def check_state(index, least, most):
     """Require that an index is in the state after ``least`` to ``most`` changes; return which."""
-    with index._keeper.current():
+    with index._backend.current():
         held = index.ids, stored_payload(index)
     for number in range(least, most + 1):
         expected = growing.after(number)
@@ -57,7 +57,7 @@ def test_readers_follow_a_writer_in_another_process(tmp_path):
                 number, _ = check_state(reader, number, number + LATE)
                 seen.append(number)
                 generations.add(reader.info()["generation"])
-                with reader._keeper.current():
+                with reader._backend.current():
                     answer = reader.query(vectors=[0.0, 0.0, 0.0], top=100)
                     assert sorted(answer.ids) == sorted(reader.ids)
                 with Index.open(path) as another:

@@ -166,8 +166,8 @@ def test_what_cannot_be_asked(changed, case):
 def test_a_filter_leaves_the_graph_whole(changed, method, where):
     index, _ = changed
     everything = index.query("p1", top=100, method=method)
-    slots = index._keeper.store.matching(where)
-    matching = set(index._keeper.store.ids_of(slots))
+    slots = index._backend.store.matching(where)
+    matching = set(index._backend.store.ids_of(slots))
     assert 3 < len(matching) < 55
     true = [row for row in everything.rows() if row["id"] in matching]
     for top in (1, 3, 100):

@@ -15,7 +15,7 @@ from index_cases import built, vectors
 from rankfold import RAN, Euclidean, Index, ManifoldRanking
 from rankfold.check import StorageError
 from rankfold.datasets.synthetic import sheets
-from rankfold.index import answering, methods
+from rankfold.index import query, ranker_cache
 
 LONG = 60
 """Seconds after which a thread that waits in vain gives up, so that a test fails."""
@@ -90,7 +90,7 @@ def test_explanations_run_at_the_same_time(monkeypatch):
     with index:
         results = index.query(3)
         expected = results.explain("p5").to_dict()
-        meeting_in(monkeypatch, answering, "explain")
+        meeting_in(monkeypatch, query, "explain")
         with ThreadPoolExecutor(2) as threads:
             reasons = [threads.submit(results.explain, "p5") for _ in range(2)]
             assert [reason.result().to_dict() for reason in reasons] == [expected] * 2
@@ -134,7 +134,7 @@ def test_a_change_waits_for_a_query_and_goes_before_the_next(monkeypatch):
         running = threads.submit(index.query, 3, top=100)
         paused.wait()
         change = threads.submit(index.add, NEW[:1], ids=["new"])
-        wait_until(lambda: index._keeper._gate._alone)
+        wait_until(lambda: index._backend._gate._alone)
         later = threads.submit(index.query, 3, top=100)
         assert not change.done()
         paused.go_on()
@@ -172,7 +172,7 @@ def test_close_waits_for_a_query(monkeypatch):
         running = threads.submit(index.query, 3)
         paused.wait()
         closing = threads.submit(index.close)
-        wait_until(lambda: index._keeper._gate._alone)
+        wait_until(lambda: index._backend._gate._alone)
         later = threads.submit(index.query, 3)
         assert not closing.done()
         paused.go_on()
@@ -373,10 +373,10 @@ def test_rankers_are_kept_up_to_a_number_of_bytes(monkeypatch):
             index.query(0, smoothness=smoothness)
         kept = index._answering._methods._fitted
         assert len(kept) == 3
-        sizes = [methods.bytes_of(ranker) for ranker in kept.values()]
-        monkeypatch.setattr(methods, "MOST_BYTES", int(1.5 * max(sizes)))
+        sizes = [ranker_cache.bytes_of(ranker) for ranker in kept.values()]
+        monkeypatch.setattr(ranker_cache, "MOST_BYTES", int(1.5 * max(sizes)))
         index.query(0, smoothness=4.0)
         assert ["smoothness', 4.0" in key for key in kept] == [True]
-        monkeypatch.setattr(methods, "MOST_BYTES", 1)
+        monkeypatch.setattr(ranker_cache, "MOST_BYTES", 1)
         index.query(0, smoothness=5.0)
         assert len(kept) == 1  # the last one is kept in any case

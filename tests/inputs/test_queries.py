@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rankfold.check import InputError
 from rankfold.inputs import read_ids, read_vectors
-from rankfold.inputs.queries import parse_vectors
+from rankfold.inputs.files import parse_vectors
 
 WRITTEN = {
     "blanks": ("1 2.5  -3\n", [[1, 2.5, -3]]),

@@ -6,14 +6,14 @@ import pytest
 from rankfold import datasets
 from rankfold.layout import lay_out
 from rankfold.layout import projection as projecting
-from rankfold.neighbors import LivingEngine
+from rankfold.neighbors import DynamicEngine
 
 DIGITS = datasets.load("digits").X
 RNG = np.random.default_rng(0)
 
 
 def engine(X, metric="euclidean"):
-    return LivingEngine.build(np.asarray(X, dtype=float), metric, width=4)
+    return DynamicEngine.build(np.asarray(X, dtype=float), metric, width=4)
 
 
 def places(X, layout="pca", metric="euclidean"):

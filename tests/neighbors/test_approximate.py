@@ -13,8 +13,8 @@ from ran_cases import RAN
 
 from rankfold import ExactEngine, FaissEngine, InputError
 from rankfold.datasets.synthetic import sheets
-from rankfold.neighbors import approximate, choice, choose_engine
-from rankfold.neighbors.refine import refine, sq_distances_to
+from rankfold.neighbors import choose_engine, exact, faiss_engine
+from rankfold.neighbors.kernels import refine, sq_distances_to
 
 N = 4000
 
@@ -72,7 +72,7 @@ def test_unstructured_data_falls_back_to_all_points():
 
 
 def test_auto_goes_by_the_number_of_points(monkeypatch):
-    monkeypatch.setattr(approximate, "FLAT_LIMIT", N)
+    monkeypatch.setattr(faiss_engine, "FLAT_LIMIT", N)
     assert FaissEngine(clustered(N), recall=0.9).index_ == "flat"
     assert FaissEngine(clustered(N + 4), recall=0.9).index_ == "ivf"
 
@@ -110,7 +110,7 @@ def test_blocks_do_not_change_the_answer(monkeypatch):
     X = clustered()
     engine = FaissEngine(X, index="ivf")
     whole = engine.rows(np.arange(N), 8)
-    monkeypatch.setattr(approximate, "BLOCK_ROWS", 100)
+    monkeypatch.setattr(faiss_engine, "BLOCK_ROWS", 100)
     blocked = engine.rows(np.arange(N), 8)
     np.testing.assert_array_equal(whole.indices, blocked.indices)
     np.testing.assert_array_equal(whole.sq_distances, blocked.sq_distances)
@@ -180,7 +180,7 @@ def test_no_points_are_refused():
 
 
 def test_rankers_choose_the_engine_by_size(monkeypatch):
-    monkeypatch.setattr(choice, "EXACT_LIMIT", 100)
+    monkeypatch.setattr(exact, "EXACT_LIMIT", 100)
     X = clustered(120)
     assert isinstance(choose_engine(X[:100], "euclidean"), ExactEngine)
     assert isinstance(choose_engine(X, "euclidean"), FaissEngine)
@@ -189,7 +189,7 @@ def test_rankers_choose_the_engine_by_size(monkeypatch):
 
 
 def test_progress_is_shown_on_stderr_only(monkeypatch, capsys):
-    monkeypatch.setattr(approximate, "BLOCK_ROWS", 500)
+    monkeypatch.setattr(faiss_engine, "BLOCK_ROWS", 500)
     monkeypatch.setenv("FORCE_COLOR", "1")
     FaissEngine(clustered(2000), progress=True).rows(np.arange(2000), 3)
     shown = capsys.readouterr()
@@ -207,7 +207,7 @@ def test_faiss_and_numba_wait_until_they_are_used():
 
 @pytest.mark.parametrize("index", ["flat", "ivf"])
 def test_an_interrupt_stops_the_search_and_harms_nothing(monkeypatch, index):
-    monkeypatch.setattr(approximate, "BLOCK_ROWS", 200)
+    monkeypatch.setattr(faiss_engine, "BLOCK_ROWS", 200)
     engine = FaissEngine(clustered(), recall=0.9, index=index)
     before = engine.rows(np.arange(N), 5)
     timer = threading.Timer(0.3, _thread.interrupt_main)

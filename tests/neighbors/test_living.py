@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rankfold import ExactEngine, FaissEngine, InputError, Query
 from rankfold.check import check_query
-from rankfold.neighbors import Change, Engine, LivingEngine
+from rankfold.neighbors import Change, DynamicEngine, Engine
 
 METRICS = ("euclidean", "cosine")
 
@@ -29,8 +29,8 @@ class Followed:
     """A living engine, the vectors that were given to it, and a second engine that follows."""
 
     def __init__(self, X, metric, width, engine=None):
-        self.engine = LivingEngine.build(X, metric, width, engine=engine)
-        self.follower = LivingEngine.restore(*saved(self.engine))
+        self.engine = DynamicEngine.build(X, metric, width, engine=engine)
+        self.follower = DynamicEngine.restore(*saved(self.engine))
         self.X, self.metric = X, metric
 
     def change(self, rng, tied, most=12):
@@ -105,9 +105,9 @@ def test_a_planned_change_has_not_happened(kind):
     rng = np.random.default_rng(4)
     X = rng.normal(size=(300, 3)).astype(np.float32)
     chosen = FaissEngine(X) if kind == "faiss" else ExactEngine(X)
-    engine = LivingEngine.build(X, "euclidean", 5, engine=chosen)
+    engine = DynamicEngine.build(X, "euclidean", 5, engine=chosen)
     engine.remove([3, 4])
-    same = LivingEngine.restore(*saved(engine))
+    same = DynamicEngine.restore(*saved(engine))
     change = engine.plan([7, 5], X[:3] + 1)
     same_state(engine, same)
     assert change.removed.tolist() == [5, 7]
@@ -149,7 +149,7 @@ def test_hardly_anything_is_left(seed, left, metric):
 def test_removed_points_are_never_found(metric, make):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(120, 4)).astype(np.float32)
-    engine = LivingEngine.build(X[:100], metric, 8, engine=make(X[:100], metric))
+    engine = DynamicEngine.build(X[:100], metric, 8, engine=make(X[:100], metric))
     assert isinstance(engine, Engine)
     engine.update(np.arange(0, 40, 2), X[100:])
     alive = np.flatnonzero(engine.alive)
@@ -199,9 +199,9 @@ def clustered(rng, n):
 def test_recall_is_kept_over_many_changes(index):
     rng = np.random.default_rng(1)
     X = clustered(rng, 3000).astype(np.float32)
-    engine = LivingEngine.build(X, "euclidean", 10, engine=FaissEngine(X, index=index))
+    engine = DynamicEngine.build(X, "euclidean", 10, engine=FaissEngine(X, index=index))
     assert engine.state()[1]["index"] == index
-    follower = LivingEngine.restore(*saved(engine))
+    follower = DynamicEngine.restore(*saved(engine))
     for step in range(10):
         alive = np.flatnonzero(engine.alive)
         n_new = int(rng.integers(1, 400))
@@ -223,14 +223,14 @@ def test_saving_and_restoring_changes_nothing(index, tmp_path):
     rng = np.random.default_rng(2)
     X = clustered(rng, 1500)
     made = ExactEngine(X, "cosine") if index is None else FaissEngine(X, "cosine", index=index)
-    engine = LivingEngine.build(X, "cosine", 8, engine=made)
+    engine = DynamicEngine.build(X, "cosine", 8, engine=made)
     engine.update(np.arange(50), clustered(rng, 50))
     arrays, settings = saved(engine)
     for name, array in arrays.items():
         np.save(tmp_path / f"{name}.npy", array)
     files = {name: (tmp_path / f"{name}.npy").read_bytes() for name in arrays}
     maps = {name: np.load(tmp_path / f"{name}.npy", mmap_mode="r") for name in arrays}
-    restored = LivingEngine.restore(maps, settings)
+    restored = DynamicEngine.restore(maps, settings)
     same_state(engine, restored)
     new, queries = clustered(rng, 30), clustered(rng, 5)
     for one in (engine, restored):
@@ -253,13 +253,13 @@ def test_compacting_leaves_what_is_left(index):
     rng = np.random.default_rng(4)
     X = clustered(rng, 1500)
     made = ExactEngine(X) if index is None else FaissEngine(X, index=index)
-    engine = LivingEngine.build(X, "euclidean", 8, engine=made)
+    engine = DynamicEngine.build(X, "euclidean", 8, engine=made)
     engine.remove(rng.permutation(1500)[:300])
     X = np.concatenate([X, clustered(rng, 200)])
     engine.add(X[1500:])
     arrays, settings, kept = engine.compacted()
     np.testing.assert_array_equal(kept, np.flatnonzero(engine.alive))
-    small = LivingEngine.restore(arrays, json.loads(json.dumps(settings)))
+    small = DynamicEngine.restore(arrays, json.loads(json.dumps(settings)))
     assert small.n_points == small.n_alive == 1400
     lists, named = engine.rows(kept, 8), small.rows(np.arange(1400), 8)
     np.testing.assert_array_equal(lists.indices, kept[named.indices])
@@ -272,11 +272,11 @@ def test_compacting_leaves_what_is_left(index):
 def test_an_index_that_doubled_is_trained_again():
     rng = np.random.default_rng(5)
     X = clustered(rng, 1000)
-    engine = LivingEngine.build(X, "euclidean", 8, engine=FaissEngine(X, index="ivf"))
+    engine = DynamicEngine.build(X, "euclidean", 8, engine=FaissEngine(X, index="ivf"))
     X = np.concatenate([X, clustered(rng, 1500)])
     engine.add(X[1000:])
     arrays, settings, _ = engine.compacted()
-    grown = LivingEngine.restore(arrays, settings)
+    grown = DynamicEngine.restore(arrays, settings)
     more = clustered(rng, 50)
     grown.add(more)
     assert arrays["cells"].max() > engine.state()[0]["cells"].max()
@@ -284,16 +284,16 @@ def test_an_index_that_doubled_is_trained_again():
 
 
 def test_faiss_takes_over_when_many_points_are_compacted(monkeypatch):
-    from rankfold.neighbors import choice, living
+    from rankfold.neighbors import dynamic, exact
 
     rng = np.random.default_rng(6)
-    engine = LivingEngine.build(rng.normal(size=(90, 3)), "euclidean", 5)
+    engine = DynamicEngine.build(rng.normal(size=(90, 3)), "euclidean", 5)
     engine.add(rng.normal(size=(30, 3)))
-    for module in (choice, living):
+    for module in (exact, dynamic):
         monkeypatch.setattr(module, "EXACT_LIMIT", 100)
     arrays, settings, kept = engine.compacted()
     assert (settings["engine"], len(kept)) == ("faiss", 120)
-    large = LivingEngine.restore(arrays, settings)
+    large = DynamicEngine.restore(arrays, settings)
     np.testing.assert_array_equal(
         large.rows(np.arange(120), 5).indices, engine.rows(np.arange(120), 5).indices
     )
@@ -316,9 +316,9 @@ def test_faiss_takes_over_when_many_points_are_compacted(monkeypatch):
 @pytest.mark.parametrize("make", [ExactEngine, FaissEngine])
 def test_what_cannot_be_done_changes_nothing(act, message, make):
     X = np.random.default_rng(0).normal(size=(50, 3))
-    engine = LivingEngine.build(X, "euclidean", 5, engine=make(X))
+    engine = DynamicEngine.build(X, "euclidean", 5, engine=make(X))
     engine.remove([7])
-    before = LivingEngine.restore(*saved(engine))
+    before = DynamicEngine.restore(*saved(engine))
     with pytest.raises(InputError, match=message):
         act(engine)
     same_state(engine, before)
@@ -326,16 +326,16 @@ def test_what_cannot_be_done_changes_nothing(act, message, make):
 
 @pytest.mark.parametrize("make", [ExactEngine, FaissEngine])
 def test_an_error_in_the_middle_changes_nothing(make, monkeypatch):
-    from rankfold.neighbors import planning
+    from rankfold.neighbors import dynamic
 
     X = np.random.default_rng(0).normal(size=(50, 3))
-    engine = LivingEngine.build(X, "euclidean", 5, engine=make(X))
-    before = LivingEngine.restore(*saved(engine))
+    engine = DynamicEngine.build(X, "euclidean", 5, engine=make(X))
+    before = DynamicEngine.restore(*saved(engine))
 
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(planning, "inserted", interrupted)
+    monkeypatch.setattr(dynamic, "inserted", interrupted)
     with pytest.raises(KeyboardInterrupt):
         engine.update([3], np.zeros((1, 3)))
     same_state(engine, before)
@@ -344,21 +344,21 @@ def test_an_error_in_the_middle_changes_nothing(make, monkeypatch):
 @pytest.mark.parametrize("metric", ["precomputed", "precomputed_sq"])
 def test_distances_cannot_come_and_go(metric):
     with pytest.raises(InputError, match="must be vectors"):
-        LivingEngine.build(np.zeros((3, 3)), metric, 2)
+        DynamicEngine.build(np.zeros((3, 3)), metric, 2)
 
 
 def test_the_engine_must_measure_the_same():
     X = np.ones((3, 3))
     with pytest.raises(InputError, match="measures 'cosine', but metric is 'euclidean'"):
-        LivingEngine.build(X, "euclidean", 2, engine=ExactEngine(X, "cosine"))
+        DynamicEngine.build(X, "euclidean", 2, engine=ExactEngine(X, "cosine"))
 
 
 def test_changes_follow_in_their_order():
     X = np.random.default_rng(0).normal(size=(50, 3))
-    engine = LivingEngine.build(X, "euclidean", 5)
-    follower = LivingEngine.restore(*saved(engine))
+    engine = DynamicEngine.build(X, "euclidean", 5)
+    follower = DynamicEngine.restore(*saved(engine))
     changes = [engine.add(X[:2]), engine.remove([3]), engine.add(X[:1])]
-    before = LivingEngine.restore(*saved(follower))
+    before = DynamicEngine.restore(*saved(follower))
     with pytest.raises(InputError, match="does not follow from this engine of 50 slots"):
         follower.apply(changes[2])
     same_state(follower, before)

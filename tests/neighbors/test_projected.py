@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from rankfold import ExactEngine, FaissEngine
 from rankfold.datasets.synthetic import sheets
-from rankfold.neighbors import LivingEngine, projected
-from rankfold.neighbors.projected import Projection
-from rankfold.neighbors.refine import rough_sq_distances_to
+from rankfold.neighbors import DynamicEngine, projected
+from rankfold.neighbors.kernels import rough_sq_distances_to
+from rankfold.neighbors.projected import LeadingDirections
 
 FEATURES = 40
 ANYTHING = {"LEAST_FEATURES": 0, "LEAST_SIZE": 0, "PATIENCE": 0, "N_AXES": 6}
@@ -91,7 +91,7 @@ def test_the_nearest_are_those_of_measuring_everything(seed, make, k, n_axes, sh
     first, second = X[rng.integers(len(X), size=2)]
     query = first if known else (first + second) / 2
     with changed(N_AXES=n_axes, MOST_LEFT=1):
-        projection = Projection(X[:200], seed)
+        projection = LeadingDirections(X[:200], seed)
         projection.add(X[200:])
         found = projection.nearest(X, query, k, None if alive.all() else alive)
     assert found.dtype == np.int32
@@ -114,7 +114,7 @@ def test_rounding_loses_no_tie(k):
     X = np.repeat(around, FEATURES // 4, axis=1).astype(np.float32)
     query = np.zeros(FEATURES, dtype=np.float32)
     with changed(N_AXES=8, MOST_LEFT=1):
-        found = Projection(X, 0).nearest(X, query, k, None)
+        found = LeadingDirections(X, 0).nearest(X, query, k, None)
     np.testing.assert_array_equal(found, np.arange(k))
 
 
@@ -122,7 +122,7 @@ def test_rounding_loses_no_tie(k):
 def test_no_distance_is_longer_in_the_projection(make):
     X = make(np.random.default_rng(0), 300).astype(np.float32)
     with changed(N_AXES=8):
-        projection = Projection(X, 0)
+        projection = LeadingDirections(X, 0)
         for query in X[:20]:
             rough = rough_sq_distances_to(
                 projection._held.rows, projection._projected(query[None, :])[0]
@@ -136,7 +136,7 @@ def test_too_few_that_are_left_are_not_found_here():
     X = diffuse(np.random.default_rng(0), 300).astype(np.float32)
     alive = np.arange(300) < 15
     with changed(MOST_LEFT=1):
-        assert Projection(X, 0).nearest(X, X[0], 10, alive) is None
+        assert LeadingDirections(X, 0).nearest(X, X[0], 10, alive) is None
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
@@ -158,7 +158,7 @@ def test_it_is_used_and_follows_points_that_come_and_go():
     rng = np.random.default_rng(0)
     X = curved(rng, 2000).astype(np.float32)
     with changed(**ANYTHING):
-        engine = LivingEngine.build(X, "euclidean", 5, engine=FaissEngine(X, index="flat"))
+        engine = DynamicEngine.build(X, "euclidean", 5, engine=FaissEngine(X, index="flat"))
         engine.search(X[:1], 5)
         projection = projection_of(engine._points)
         assert projection is not None
@@ -174,7 +174,7 @@ def test_it_is_used_and_follows_points_that_come_and_go():
                 found = engine.search(query[None, :], 5).indices[0]
                 np.testing.assert_array_equal(found, expected)
         assert projection_of(engine._points) is projection
-        again = LivingEngine.restore(*engine.state())
+        again = DynamicEngine.restore(*engine.state())
         assert projection_of(again._points) is None
         np.testing.assert_array_equal(again.search(query[None, :], 5).indices[0], expected)
 

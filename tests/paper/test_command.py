@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from rankfold.cli import main
-from rankfold.paper import alternating, extras
+from rankfold.paper import extras
 from rankfold.paper.tables import read_tables
 
 KEYS = [
@@ -34,7 +34,7 @@ def call(*words):
 def quick():
     """Little work beyond the printed tables."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(alternating.work, "__defaults__", (3, 3))
+        patch.setattr(extras.alternation_work, "__defaults__", (3, 3))
         patch.setattr(extras, "GRID", {"n_neighbors": [5], "smoothness": [10.0, 30.0]})
         yield
 

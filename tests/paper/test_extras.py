@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 
 from rankfold import RAN, datasets, evaluate
-from rankfold.paper import curves, extras, figures, findings, objective
-from rankfold.paper.alternating import Course, follow
-from rankfold.paper.curves import Curve, Panel
-from rankfold.paper.measuring import Measured, do_all, measure
-from rankfold.paper.outcomes import outcomes
-from rankfold.paper.tables import METRICS, once, read_tables
+from rankfold.paper import extras, figures, report
+from rankfold.paper.extras import Course, follow
+from rankfold.paper.figures import Curve, Panel
+from rankfold.paper.tables import METRICS, once, outcomes, read_tables
+from rankfold.paper.work import Measured, do_all, measure
 
 TABLES = read_tables()
 
@@ -43,7 +42,7 @@ def test_findings_tell_of_rivals_that_gain_without_more_steps(load):
     printed = {("Hidden table", row.method): Measured(*_printed(row)) for row in hidden.rows}
     course = Course(np.ones(2), np.ones(2), 0.0)
     found = {**bare, **printed, ("alternations", "yale", "raw"): course}
-    *_, rivals = findings.section([hidden], found).paragraphs
+    *_, rivals = report.findings_section([hidden], found).paragraphs
     assert "in Hidden table (70.97; now 72.85 by LCDP; RAN's row 71.94)" in rivals
 
 
@@ -53,14 +52,14 @@ def _printed(row):
 
 @pytest.mark.filterwarnings("ignore:.*ended at max_iter")
 def test_objective_never_rises(load):
-    values = objective.trace(load("usps")).objective
+    values = figures.trace(load("usps")).objective
     assert len(values) > 4
     assert (np.diff(values) <= 1e-9 * values[0]).all()
 
 
 def test_work_is_done_in_the_order_of_its_names_in_any_number_of_processes():
     moons = datasets.load("moons")
-    work = figures.work({"moons": moons, "rings": datasets.load("rings")})
+    work = figures.pattern_work({"moons": moons, "rings": datasets.load("rings")})
     one, two = do_all(work, 1), do_all(work, 2)
     assert list(one) == list(two) == [("figure", "moons"), ("figure", "rings")]
     for name in one:
@@ -83,7 +82,7 @@ def test_score_of_the_patterns_follows_the_shape():
 
 
 def test_names_beside_lines_do_not_meet():
-    figure = curves.draw(
+    figure = figures.draw(
         "Title",
         "Subtitle",
         (Panel("", (Curve("a", (1, 2), (3, 4), "k"),), levels=(("b", 4.0), ("c", 4.0))),),

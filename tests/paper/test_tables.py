@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from rankfold.check import InputError
-from rankfold.paper.measuring import measure
-from rankfold.paper.outcomes import compare
-from rankfold.paper.tables import CLASSES, read_tables, status_of
-from rankfold.rankers.transition import symmetric_walk
+from rankfold.graph.symmetric import symmetric_walk
+from rankfold.paper.tables import CLASSES, compare, read_tables, status_of
+from rankfold.paper.work import measure
 
 TABLES = read_tables()
 ROWS = [(table, row) for table in TABLES for row in table.rows]

@@ -8,7 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from rankfold import RANKERS, ExactEngine, FaissEngine, InputError, Query
 from rankfold.graph import AdaptiveGraph, GaussianGraph
-from rankfold.neighbors import LivingEngine
+from rankfold.neighbors import DynamicEngine
 from rankfold.rankers import Diffusion
 
 GRAPHS = {
@@ -64,7 +64,7 @@ def living(n=70, duplicates=0, width=42):
     rng = np.random.default_rng(8)
     X = points(rng, n)
     X[:duplicates] = X[0]
-    engine = LivingEngine.build(X, "euclidean", width)
+    engine = DynamicEngine.build(X, "euclidean", width)
     new = points(rng, 25)
     engine.remove(rng.permutation(n)[:20])
     engine.add(new)
@@ -145,7 +145,7 @@ def test_rank_all_leaves_removed_points_out(name, settings):
 @pytest.mark.parametrize("left", [1, 2, 3])
 def test_hardly_any_points_are_left(name, left):
     X = points(np.random.default_rng(0), 30)
-    engine = LivingEngine.build(X, "euclidean", 10)
+    engine = DynamicEngine.build(X, "euclidean", 10)
     engine.remove(np.arange(left, 30))
     here, there = RANKERS[name](), RANKERS[name]()
     with warnings.catch_warnings():
@@ -192,7 +192,7 @@ def test_many_points_in_faiss(name):
     rng = np.random.default_rng(1)
     X = points(rng, 1500).astype(np.float32)
     whole = FaissEngine(X, recall=1.0)
-    engine = LivingEngine.build(X, "euclidean", 42, engine=whole)
+    engine = DynamicEngine.build(X, "euclidean", 42, engine=whole)
     engine.remove(np.arange(0, 1500, 3))
     alive = np.flatnonzero(engine.alive)
     got = RANKERS[name]().fit(engine).rank(ids=alive[5], top=20)

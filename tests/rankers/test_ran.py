@@ -332,8 +332,8 @@ def test_later_alternations_are_within_their_bound_on_the_whole_graph(
         learned.append(graph)
         return solved
 
-    solve = alternation.Turns._solve
-    monkeypatch.setattr(alternation.Turns, "_solve", remembering)
+    solve = alternation.HalfSteps._solve
+    monkeypatch.setattr(alternation.HalfSteps, "_solve", remembering)
     for seed in range(12):
         X = np.random.default_rng(seed).standard_t(2, size=(60, 2))
         ranker = RAN(

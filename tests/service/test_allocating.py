@@ -9,7 +9,7 @@ import pytest
 SCRIPT = """
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from rankfold.service.allocating import keep_memory_together
+from rankfold.service.server import keep_memory_together
 
 def held():
     return int(Path("/proc/self/status").read_text().split("RssAnon:")[1].split()[0]) / 1024

@@ -7,8 +7,8 @@ import pytest
 from guarded_service import JSON, asking, connect, everything, guarded, head
 from running_service import KEY, running, wait_until
 
-from rankfold.service.listening import patient_for
-from rankfold.service.settings import ANY_HOST, Settings
+from rankfold.service.limits import ANY_HOST, Settings
+from rankfold.service.server import patient_for
 
 LIMIT = 1000
 POST = ("POST /length HTTP/1.1", "Content-Type: application/json")

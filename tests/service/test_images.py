@@ -7,9 +7,9 @@ from PIL import Image
 from sklearn.datasets import load_digits
 
 from rankfold import Index
-from rankfold.cli.images import source_of
+from rankfold.cli.inputs import source_of
 from rankfold.inputs import read_points
-from rankfold.service.images import LONGEST_TEXT, Pixels, given_image, image_of, thumbnail
+from rankfold.service.handlers import LONGEST_TEXT, Pixels, given_image, image_of, thumbnail
 
 START = "data:image/png;base64,"
 

@@ -7,7 +7,7 @@ from guarded_service import asking, guarded
 from running_service import BEARER, KEY
 
 from rankfold import InputError
-from rankfold.service.settings import KEY_VARIABLE, Settings
+from rankfold.service.limits import KEY_VARIABLE, Settings
 
 
 def answer(settings, method, path, **options):

@@ -12,10 +12,9 @@ from rankfold.datasets.synthetic import rings
 from rankfold.methods import METHODS
 from rankfold.rankers import RANKERS
 from rankfold.service import create_app
-from rankfold.service.answering import answer_all, draw, look_up
-from rankfold.service.requests import Query, Wanted
+from rankfold.service.handlers import Served, answer_all, draw, look_up
+from rankfold.service.requests import Lookup, Query
 from rankfold.service.responses import Info
-from rankfold.service.served import Served
 
 VECTOR = [float(value) for value in range(64)]
 MODES = {
@@ -263,7 +262,7 @@ def test_there_are_at_least_one_and_at_most_64_queries(ask, body):
 
 
 def test_neighbours_beyond_the_lists_of_many_points_are_refused(monkeypatch, ask):
-    monkeypatch.setattr("rankfold.service.served.EXACT_LIMIT", 100)
+    monkeypatch.setattr("rankfold.service.handlers.EXACT_LIMIT", 100)
     fine = {"ids": [1], "parameters": {"n_neighbors": 10}}
     ask("query", {"queries": [fine]})
     problem = ask("query", {"queries": [{"ids": [1], "parameters": {"n_neighbors": 11}}]}, 422)
@@ -377,7 +376,7 @@ def test_points_are_of_one_state(pair, monkeypatch, digits):
         writer.update(7, digits.X[50:51], {"digit": [99]})
 
     monkeypatch.setattr(reader, "vectors", then(reader.vectors, change))
-    (point,) = look_up(Served("i", reader, False, False), Wanted(ids=[7], vectors=True))["points"]
+    (point,) = look_up(Served("i", reader, False, False), Lookup(ids=[7], vectors=True))["points"]
     assert (point["payload"], point["vector"]) == ({"digit": 7}, digits.X[7].tolist())
     assert reader.payload([7]) == {"digit": [99]}
 

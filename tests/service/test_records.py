@@ -12,8 +12,8 @@ from guarded_service import JSON, asking, guarded
 
 from rankfold.check import StorageError
 from rankfold.service.app import create_app
+from rankfold.service.limits import Settings
 from rankfold.service.logs import JsonLines
-from rankfold.service.settings import Settings
 
 ORIGIN = "https://example.org"
 

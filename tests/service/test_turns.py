@@ -13,12 +13,11 @@ from running_service import running, wait_until
 
 from rankfold import RANKERS
 from rankfold.parallel import Stop, StoppedError, check_stopped
-from rankfold.service import answering
-from rankfold.service.problems import Problem
+from rankfold.service import handlers
+from rankfold.service.handlers import Served
+from rankfold.service.limits import Limiter, Settings
+from rankfold.service.problems import ProblemError
 from rankfold.service.requests import Queries, Query
-from rankfold.service.served import Served
-from rankfold.service.settings import Settings
-from rankfold.service.turns import Turns
 
 
 def gauge(client, name):
@@ -135,7 +134,7 @@ async def ending_badly(waited):
 
 @pytest.mark.parametrize("way", ["timeout", "gone"])
 def test_nothing_is_kept_of_those_who_gave_up_waiting(way):
-    turns = Turns(Settings(running=1, waiting=2, timeout=0.05 if way == "timeout" else 30))
+    turns = Limiter(Settings(running=1, waiting=2, timeout=0.05 if way == "timeout" else 30))
     let_go, kept = Event(), WeakSet()
 
     async def scene():
@@ -168,7 +167,7 @@ def test_nothing_is_kept_of_those_who_gave_up_waiting(way):
 
 
 def test_never_more_are_at_work_than_allowed():
-    turns, at_work, most = Turns(Settings(running=2, waiting=100)), [], []
+    turns, at_work, most = Limiter(Settings(running=2, waiting=100)), [], []
 
     def work():
         at_work.append(1)
@@ -190,9 +189,9 @@ def test_never_more_are_at_work_than_allowed():
 
 
 def test_queries_that_were_given_up_are_not_answered_to_the_end(index, monkeypatch):
-    turns = Turns(Settings(running=1, timeout=0.1))
+    turns = Limiter(Settings(running=1, timeout=0.1))
     let_go, asked, ends = Event(), [], []
-    ask = answering.ask
+    ask = handlers.ask
 
     def slow(served, query):
         asked.append(query)
@@ -201,11 +200,11 @@ def test_queries_that_were_given_up_are_not_answered_to_the_end(index, monkeypat
 
     def answered(*given):
         try:
-            answering.answer_all(*given)
+            handlers.answer_all(*given)
         except StoppedError:
             ends.append("given up")
 
-    monkeypatch.setattr(answering, "ask", slow)
+    monkeypatch.setattr(handlers, "ask", slow)
     served = Served("digits", index, False, False)
 
     async def scene():
@@ -233,7 +232,7 @@ def stepping(began, most=30.0):
 
 
 def test_a_place_is_kept_for_light_work():
-    turns, let_go = Turns(Settings(running=4, waiting=10, share=60)), Event()
+    turns, let_go = Limiter(Settings(running=4, waiting=10, share=60)), Event()
 
     async def scene():
         heavy = [asyncio.create_task(turns.run("heavy", let_go.wait, 30)) for _ in range(4)]
@@ -253,7 +252,7 @@ def test_a_place_is_kept_for_light_work():
 
 
 def test_who_has_had_its_share_gives_way_to_those_who_wait():
-    turns, began = Turns(Settings(running=2, share=0.05)), Event()
+    turns, began = Limiter(Settings(running=2, share=0.05)), Event()
 
     async def scene():
         long = asyncio.create_task(turns.run("heavy", stepping, began))
@@ -261,7 +260,7 @@ def test_who_has_had_its_share_gives_way_to_those_who_wait():
         await asyncio.sleep(0.2)
         assert not long.done()  # nobody waits
         assert await turns.run("heavy", lambda: "done") == "done"
-        with pytest.raises(Problem) as stopped:
+        with pytest.raises(ProblemError) as stopped:
             await long
         assert (stopped.value.status, stopped.value.reason) == (503, "share")
         assert "0.05 seconds while others waited" in stopped.value.detail
@@ -271,13 +270,13 @@ def test_who_has_had_its_share_gives_way_to_those_who_wait():
 
 
 def test_long_work_does_not_hold_up_a_change_and_never_stops_one():
-    turns, began = Turns(Settings(running=4, share=0.05)), Event()
+    turns, began = Limiter(Settings(running=4, share=0.05)), Event()
 
     async def scene():
         long = asyncio.create_task(turns.run("heavy", stepping, began))
         await asyncio.to_thread(began.wait, 30)
         change = asyncio.create_task(turns.run("change", stepping, Event(), 0.3))
-        with pytest.raises(Problem):
+        with pytest.raises(ProblemError):
             await long
         waiting = [asyncio.create_task(turns.run("heavy", lambda: "done")) for _ in range(3)]
         assert await asyncio.gather(*waiting) == ["done"] * 3
@@ -288,7 +287,7 @@ def test_long_work_does_not_hold_up_a_change_and_never_stops_one():
 
 @pytest.mark.parametrize("way", ["timeout", "gone"])
 def test_work_that_nobody_waits_for_is_stopped(way):
-    turns, began = Turns(Settings(running=2, timeout=0.1 if way == "timeout" else 30)), Event()
+    turns, began = Limiter(Settings(running=2, timeout=0.1 if way == "timeout" else 30)), Event()
 
     async def scene():
         long = asyncio.create_task(turns.run("heavy", stepping, began))
@@ -308,8 +307,8 @@ def test_whatever_is_asked_a_stopped_query_leaves_nothing_behind(index, method):
     queries = [Query(ids=[1], method=method)]
     stop.set()
     with stop.stoppable(), pytest.raises(StoppedError):
-        answering.answer_all(served, queries)
-    assert len(answering.answer_all(served, queries)[0]["results"]) == 10
+        handlers.answer_all(served, queries)
+    assert len(handlers.answer_all(served, queries)[0]["results"]) == 10
 
 
 @pytest.mark.parametrize(

@@ -11,12 +11,19 @@ from typing import Any
 import click
 
 from rankfold.cli.errors import STOPPED, Command, interruptible
-from rankfold.cli.facts import summary
-from rankfold.cli.ids import find_ids
-from rankfold.cli.options import METHOD, NEIGHBORS, RECALL, SETTINGS, words
-from rankfold.cli.places import OUTPUT, Place, placed
+from rankfold.cli.inputs import find_ids
+from rankfold.cli.options import (
+    METHOD,
+    NEIGHBORS,
+    OUTPUT,
+    RECALL,
+    SETTINGS,
+    Target,
+    targeted,
+    words,
+)
+from rankfold.cli.output import counted, summary
 from rankfold.cli.query import check_parameters, read_all
-from rankfold.cli.tables import counted
 
 WORKERS = [
     click.option(
@@ -49,7 +56,7 @@ def cluster() -> None:
 
 @cluster.command(cls=Command)
 @click.argument("shards", nargs=-1, required=True)
-@placed(OUTPUT)
+@targeted(OUTPUT)
 @worker_options
 @click.option("--id-column", metavar="NAME", help="Column of the ids; else 'id'.")
 @click.option(
@@ -85,7 +92,7 @@ def cluster() -> None:
     help="A folder that all workers share; else that of the index.",
 )
 @click.option("--replace", is_flag=True, help="Replace the index that is there.")
-def build(shards: tuple[str, ...], place: Place, **options: Any) -> None:
+def build(shards: tuple[str, ...], place: Target, **options: Any) -> None:
     """Build an index of vectors that may be larger than memory.
 
     SHARDS are .npy files, Parquet files, Zarr arrays, or folders of such files.
@@ -99,7 +106,7 @@ def build(shards: tuple[str, ...], place: Place, **options: Any) -> None:
 
 
 @cluster.command(cls=Command)
-@placed()
+@targeted()
 @click.option("--ids", metavar="FILE", help="A file of ids, one per line; each is a query.")
 @click.option("--vectors", metavar="FILE", help="A file of vectors; each is a query.")
 @click.option(
@@ -115,7 +122,7 @@ def build(shards: tuple[str, ...], place: Place, **options: Any) -> None:
 @METHOD
 @SETTINGS
 def rank(
-    place: Place,
+    place: Target,
     ids: str | None,
     vectors: str | None,
     output: Path,

@@ -9,9 +9,8 @@ from typing import Any
 import click
 
 from rankfold.cli.errors import Command, interruptible
-from rankfold.cli.options import NEIGHBORS, RECALL
-from rankfold.cli.places import TABLE, open_ranked
-from rankfold.cli.tables import counted, pairs
+from rankfold.cli.options import NEIGHBORS, RECALL, TABLE, open_ranked
+from rankfold.cli.output import counted, pairs
 
 STOPPED = "Stopped: your data is as it was; the same command can be given again."
 ADDRESS = click.argument("address")

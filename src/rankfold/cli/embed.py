@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rankfold.cli.errors import STOPPED, Command, interruptible
-from rankfold.cli.places import Place, placed
-from rankfold.cli.tables import counted
+from rankfold.cli.options import Target, targeted
+from rankfold.cli.output import counted
 
 if TYPE_CHECKING:
     from rankfold.types import FloatArray
@@ -25,7 +25,7 @@ Examples:
 
 
 @click.command(cls=Command, epilog=EXAMPLES)
-@placed()
+@targeted()
 @click.option(
     "-o",
     "--output",
@@ -54,7 +54,7 @@ Examples:
     help="Power of their length that vectors are divided by; 1 for databases that know cosine "
     "alone.",
 )
-def embed(place: Place, output: Path, n_components: int, **parameters: Any) -> None:
+def embed(place: Target, output: Path, n_components: int, **parameters: Any) -> None:
     """Write the shape of an index as vectors.
 
     Their dot products are about the scores by shape, so that any vector database can rank by them.
@@ -68,7 +68,7 @@ def embed(place: Place, output: Path, n_components: int, **parameters: Any) -> N
 
         check_folder(output.parent)
         if output.suffix == ".parquet":
-            from rankfold.inputs.parquet import pyarrow_parquet
+            from rankfold.inputs.tables import pyarrow_parquet
 
             pyarrow_parquet()  # before work is done for it
         with place.open() as opened:
@@ -85,7 +85,7 @@ def _write(path: Path, form: str, ids: list[Any], vectors: FloatArray) -> None:
         with path.open("wb") as file:
             np.save(file, vectors, allow_pickle=False)
         return
-    from rankfold.inputs.parquet import pyarrow_parquet
+    from rankfold.inputs.tables import pyarrow_parquet
 
     pyarrow = pyarrow_parquet()
     mixed = len({type(name) for name in ids}) > 1

@@ -9,13 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from rankfold.cli.compiling import telling_of_compilation
-from rankfold.cli.errors import INTERRUPTED, Command
-from rankfold.cli.ids import read_new_ids
-from rankfold.cli.options import words
-from rankfold.cli.places import Place, placed
-from rankfold.cli.reading import check_width, read, reading_options
-from rankfold.cli.tables import terminal_width
+from rankfold.cli.errors import INTERRUPTED, Command, telling_of_compilation
+from rankfold.cli.inputs import check_width, read, read_new_ids, reading_options
+from rankfold.cli.options import Target, targeted, words
+from rankfold.cli.output import terminal_width
 
 if TYPE_CHECKING:
     from rankfold.evaluation import Evaluation, SearchCollection
@@ -80,7 +77,7 @@ class Judgements:
 
 
 @click.command(cls=Command, epilog=EXAMPLES)
-@placed(click.argument("name", metavar="DATA"))
+@targeted(click.argument("name", metavar="DATA"))
 @click.option("--label", metavar="COLUMN", help="Points that share its value are relevant.")
 @click.option(
     "--queries",
@@ -136,7 +133,7 @@ class Judgements:
 @click.option("--jobs", type=int, default=1, show_default=True, help="Processes to share the work.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of all random draws.")
 def evaluate(
-    place: Place,
+    place: Target,
     label: str | None,
     queries: Path | None,
     qrels: Path | None,
@@ -182,7 +179,7 @@ def evaluate(
 
 
 def on_index(
-    place: Place,
+    place: Target,
     judged: Judgements,
     methods: list[str],
     common: dict[str, Any],
@@ -211,7 +208,7 @@ def on_index(
 
 
 def on_data(
-    place: Place,
+    place: Target,
     judged: Judgements,
     methods: list[str],
     common: dict[str, Any],
@@ -277,7 +274,7 @@ def read_labelled(file: Path, label: str, metric: str | None, options: dict[str,
     import numpy as np
 
     from rankfold.check import InputError
-    from rankfold.inputs.reading import reader_of
+    from rankfold.inputs.files import reader_of
     from rankfold.types import Dataset
 
     alone = options["payload"] is None and options["payload_columns"] is None
@@ -301,8 +298,7 @@ def read_questions(judged: Judgements, options: dict[str, Any]) -> Points:
     Names of columns that were given hold for this file, too, if it is of a kind that has any.
     """
     from rankfold.inputs import Points, read_vectors
-    from rankfold.inputs.queries import TEXT_SUFFIXES
-    from rankfold.inputs.reading import reader_of
+    from rankfold.inputs.files import TEXT_SUFFIXES, reader_of
 
     file = judged.queries or Path()
     if file.suffix.lower() in TEXT_SUFFIXES:
@@ -322,16 +318,16 @@ def read_questions(judged: Judgements, options: dict[str, Any]) -> Points:
 def read_judgements(judged: Judgements) -> dict[str, dict[str, int]]:
     """Read which documents are relevant to which question."""
     from rankfold.evaluation import read_qrels
-    from rankfold.inputs.reading import check_file
+    from rankfold.inputs.files import check_file
 
     file = judged.qrels or Path()
     check_file(file)
     return read_qrels(file)
 
 
-def is_index(place: Place) -> bool:
+def is_index(place: Target) -> bool:
     """Tell an index from a file of vectors or a folder of images."""
-    from rankfold.storage.manifest import DATABASE
+    from rankfold.storage.database import DATABASE
 
     path = Path(place.name)
     if path.is_file():

@@ -2,11 +2,207 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+from typing import Any
+
 import click
 
-from rankfold.cli.building import build
-from rankfold.cli.changing import add, remove, update
-from rankfold.cli.upkeep import check, copy, lay_out, learn, merge
+from rankfold.cli.errors import (
+    CHANGE_STOPPED,
+    LEARNING_STOPPED,
+    STOPPED,
+    Command,
+    interruptible,
+    telling_of_compilation,
+)
+from rankfold.cli.inputs import (
+    described,
+    find_ids,
+    moved,
+    read,
+    read_like,
+    reading_options,
+    source_of,
+)
+from rankfold.cli.options import FILE, LAYOUT, NEIGHBORS, OUTPUT, RECALL, Target, size, targeted
+from rankfold.cli.output import counted, map_of, outcome_of, summary
+
+
+@click.command(cls=Command)
+@FILE
+@targeted(OUTPUT)
+@reading_options
+@click.option(
+    "--size", type=size, metavar="WxH", help="Size that images are brought to; else 32x32."
+)
+@click.option("--colour", is_flag=True, default=None, help="Keep the colours of images.")
+@click.option(
+    "--metric",
+    type=click.Choice(["euclidean", "cosine"]),
+    help="Else that of the file if it names one, else euclidean.",
+)
+@NEIGHBORS
+@RECALL
+@LAYOUT
+@click.option("--replace", is_flag=True, help="Replace the index that is there.")
+def build(
+    file: Path,
+    place: Target,
+    metric: str | None,
+    n_neighbors: Any,
+    recall: float,
+    layout: Any,
+    replace: bool,
+    **options: Any,
+) -> None:
+    """Build an index of the points in FILE.
+
+    FILE is an .npy, .npz, .csv, .tsv, .parquet, .hdf5 or .h5 file, or a folder of images.
+    """
+    with interruptible(STOPPED):
+        from rankfold.index import Index
+
+        place.check_free(replace)
+        points = read(file, **options)
+        chosen: Any = metric or points.metric or "euclidean"
+        with Index.build(
+            points.vectors,
+            points.ids,
+            points.payload,
+            path=place.name,
+            metric=chosen,
+            n_neighbors=n_neighbors,
+            recall=recall,
+            layout=layout,
+            replace=replace,
+            source=source_of(file, **options),
+            progress=sys.stderr.isatty(),
+        ) as made:
+            click.echo(f"{place}: {summary(made.info())}")
+
+
+@click.command(cls=Command)
+@targeted()
+@FILE
+@reading_options
+def add(place: Target, file: Path, **options: Any) -> None:
+    """Add the points in FILE to an index.
+
+    Images are brought to the size of those that the index was built from.
+    """
+    with interruptible(CHANGE_STOPPED):
+        points = read_like(place, file, options)
+        with place.open(write=True) as changed:
+            changed.add(points.vectors, points.ids, points.payload)
+            click.echo(f"{place}: added {counted(len(points), 'point')}, now {len(changed)}")
+
+
+@click.command(cls=Command)
+@targeted()
+@click.argument("file", type=click.Path(path_type=Path), required=False)
+@reading_options
+def update(place: Target, file: Path | None, **options: Any) -> None:
+    """Give points of an index the vectors and the payload in FILE.
+
+    FILE names them by their ids. Columns that it does not have stay as they are. With --payload
+    and no FILE, vectors stay as they are, too.
+    """
+    with interruptible(CHANGE_STOPPED):
+        ids, vectors, payload = (
+            described(**options) if file is None else moved(place, file, options)
+        )
+        with place.open(write=True) as changed:
+            changed.update(find_ids(changed, ids), vectors, payload)
+        click.echo(f"{place}: updated {counted(len(ids), 'point')}")
+
+
+@click.command(cls=Command)
+@targeted()
+@click.argument("names", metavar="[ID]...", nargs=-1)
+@click.option("--ids", metavar="FILE", help="A file of ids, one per line; - reads them.")
+def remove(place: Target, names: tuple[str, ...], ids: str | None) -> None:
+    """Remove points from an index.
+
+    Before ids that begin with a dash, write --.
+    """
+    from rankfold.inputs import read_ids
+
+    if bool(names) == bool(ids):
+        raise click.UsageError("Give ids, or a file of them with --ids.")
+    with interruptible(CHANGE_STOPPED):
+        typed = read_ids(ids) if ids else names
+        with place.open(write=True) as changed:
+            gone = list(dict.fromkeys(find_ids(changed, typed)))
+            changed.remove(gone)
+            click.echo(f"{place}: removed {counted(len(gone), 'point')}, now {len(changed)}")
+
+
+@click.command(cls=Command)
+@targeted()
+def check(place: Target) -> None:
+    """Look for damage, at every byte of the folder."""
+    place.verify()
+    with place.open() as opened:
+        click.echo(f"{place}: {counted(len(opened), 'point')}, no damage found")
+
+
+@click.command(cls=Command)
+@targeted()
+def merge(place: Target) -> None:
+    """Merge changes, so that the index opens faster."""
+    with interruptible(CHANGE_STOPPED), place.open(write=True) as opened:
+        waiting = opened.info()["pending_changes"]
+        opened.save()
+        click.echo(f"{place}: merged {counted(waiting, 'change')}")
+
+
+@click.command("map", cls=Command)
+@targeted()
+@LAYOUT
+def lay_out(place: Target, layout: Any) -> None:
+    """Draw the map of an index anew.
+
+    Points that came after it was drawn were put among their neighbours; now they count, too.
+    """
+    with interruptible(CHANGE_STOPPED), place.open(write=True) as opened:
+        opened.lay_out(layout, progress=sys.stderr.isatty())
+        click.echo(f"{place}: {counted(len(opened), 'point')}, {map_of(opened.info())}")
+
+
+@click.command(cls=Command)
+@targeted()
+@click.option(
+    "--smoothness", type=float, default=30.0, show_default=True, help="That of later queries."
+)
+@click.option("--forget", is_flag=True, help="Forget what was learned; queries are plain again.")
+def learn(place: Target, smoothness: float, forget: bool) -> None:
+    """Learn one graph for all queries.
+
+    Later queries of the method ran start from it; --set adapt=query asks for the plain one. Where
+    that would part or join too much the plain graph is kept.
+    """
+    with interruptible(LEARNING_STOPPED), place.open(write=True) as opened:
+        if forget:
+            opened.unlearn()
+            click.echo(f"{place}: the learned graph is forgotten")
+        else:
+            with telling_of_compilation(len(opened)):
+                found = opened.learn(smoothness=smoothness, progress=sys.stderr.isatty())
+            click.echo(f"{place}: {outcome_of(found)}")
+
+
+@click.command(cls=Command)
+@click.argument("original", metavar="NAME", type=click.Path())
+@targeted(OUTPUT)
+@click.option("--replace", is_flag=True, help="Replace the index that is there.")
+def copy(original: str, place: Target, replace: bool) -> None:
+    """Copy an index into another folder, also while it is served; nothing is searched again."""
+    with interruptible(STOPPED):
+        place.check_free(replace)
+        with Target(original).open() as opened:
+            opened.copy(place.name, replace=replace)
+            click.echo(f"{place}: copied {counted(len(opened), 'point')} of {original}")
 
 
 @click.group()

@@ -7,14 +7,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from rankfold.cli.answers import Answer, write_csv, write_json, write_table
-from rankfold.cli.compiling import telling_of_compilation
-from rankfold.cli.errors import Command
-from rankfold.cli.ids import find_ids
-from rankfold.cli.images import images_of
-from rankfold.cli.options import BUDGET, FUSION, METHOD, SETTINGS
-from rankfold.cli.places import NAME, TABLE, open_ranked
-from rankfold.cli.reading import check_width
+from rankfold.cli.errors import Command, telling_of_compilation
+from rankfold.cli.inputs import check_width, find_ids, images_of
+from rankfold.cli.options import BUDGET, FUSION, METHOD, NAME, SETTINGS, TABLE, open_ranked
+from rankfold.cli.output import Answer, write_csv, write_json, write_table
 from rankfold.methods import METHODS
 
 if TYPE_CHECKING:
@@ -147,7 +143,7 @@ def query(
 def check_parameters(method: str, parameters: dict[str, Any]) -> None:
     """Require names of parameters of a method; others could be those of the query itself."""
     from rankfold.check import InputError
-    from rankfold.index.methods import make_ranker
+    from rankfold.index.ranker_cache import make_ranker
 
     for name in ("budget", "fusion"):
         if name in parameters:

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rankfold.cli.compiling import telling_of_compilation
-from rankfold.cli.errors import Command, interruptible
-from rankfold.cli.places import open_ranked
+from rankfold.cli.errors import Command, interruptible, telling_of_compilation
+from rankfold.cli.options import open_ranked
 
 if TYPE_CHECKING:
     from rankfold.databases import Collection
@@ -98,7 +97,7 @@ def serve(
     ):
         check_installed()
         from rankfold.service import Settings
-        from rankfold.service.listening import bind, reachable, run
+        from rankfold.service.server import bind, reachable, run
 
         given = {name: limit for name, limit in limits.items() if limit is not None}
         settings = Settings.from_environment(**given)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from rankfold.check import InputError, MissingExtraError, check_count, check_vectors
-from rankfold.cluster.running import working
+from rankfold.cluster.client import working
 from rankfold.files import check_folder, replacing
 from rankfold.index import Index
 from rankfold.types import FloatArray

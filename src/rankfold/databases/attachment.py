@@ -21,8 +21,8 @@ from rankfold.check import DatabaseError, InputError, check_choice, check_neighb
 from rankfold.databases.protocol import Database, Key, Row
 from rankfold.graph import ClosedForm, candidate_lists
 from rankfold.neighbors import choose_engine
+from rankfold.neighbors.distances import measured_candidates
 from rankfold.neighbors.exact import as_held
-from rankfold.neighbors.measure import measured_candidates
 from rankfold.solvers import GraphFacts
 from rankfold.types import NOBODY, BoolArray, FloatArray, IntArray, Neighbors
 

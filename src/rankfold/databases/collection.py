@@ -29,10 +29,8 @@ from rankfold.databases.engine import (
 )
 from rankfold.databases.protocol import Database, Key
 from rankfold.diversity import n_candidates
-from rankfold.explaining import explain
-from rankfold.index.answering import with_diversity
-from rankfold.index.asked import Asked
-from rankfold.index.results import Reason, Results, as_list
+from rankfold.explanation import explain
+from rankfold.index.query import IndexQuery, Reason, Results, as_list, with_diversity
 from rankfold.rankers import RANKERS, Euclidean, Ranker
 from rankfold.types import FloatArray, Query, Ranking
 
@@ -40,7 +38,7 @@ METHODS: dict[str, type[CollectionRAN] | type[CollectionEuclidean]] = {
     "ran": CollectionRAN,
     "euclidean": CollectionEuclidean,
 }
-"""Methods that need no more than the rows which a query reaches."""
+"""RankerCache that need no more than the rows which a query reaches."""
 
 KINDS = {str: "text", int: "integer", float: "number", bool: "boolean"}
 
@@ -256,7 +254,7 @@ class Collection:
         **parameters
             Parameters of the method, such as ``smoothness=10``.
         """
-        asked = Asked(
+        asked = IndexQuery(
             as_list(ids),
             vectors,
             weights,
@@ -372,7 +370,7 @@ class Collection:
     def __repr__(self) -> str:
         return f"Collection({self.database.name!r})"
 
-    def _ask(self, asked: Asked) -> Results:
+    def _ask(self, asked: IndexQuery) -> Results:
         """Answer a query."""
         asked, before = asked.checked(), self.database.round_trips
         check_choice(asked.method, "method", tuple(METHODS))
@@ -398,7 +396,7 @@ class Collection:
         ranking = replace(ranking, solution=solution)
         return Results(list(names), _by_column(names, payload), ranking, asked, self)
 
-    def _reason(self, asked: Asked, point: Any) -> Reason:
+    def _reason(self, asked: IndexQuery, point: Any) -> Reason:
         """Explain the place of a point; distances to all points are measured for it."""
         graph, query = self._begin(asked, [point])
         (number,) = graph.numbers([point]).tolist()
@@ -416,7 +414,7 @@ class Collection:
             numbers |= {step.start, step.end}
         return Reason(explanation, {one: graph.keys[one] for one in numbers if one is not None})
 
-    def _begin(self, asked: Asked, more: Sequence[Key] = ()) -> tuple[CollectionGraph, Query]:
+    def _begin(self, asked: IndexQuery, more: Sequence[Key] = ()) -> tuple[CollectionGraph, Query]:
         """Return the graph of the present generation, and the query in its numbers."""
         keys = [*asked.ids, *asked.negative]
         if len(set(keys)) < len(keys):
@@ -450,7 +448,7 @@ class Collection:
                 graph = self._graph = CollectionGraph(self.database, manifest)
             return graph
 
-    def _query(self, asked: Asked, graph: CollectionGraph) -> Query:
+    def _query(self, asked: IndexQuery, graph: CollectionGraph) -> Query:
         """Return the query: positive examples first; points without a row are unseen vectors."""
         width = self.database.n_features
         with about("vectors"):
@@ -492,7 +490,7 @@ class Collection:
         _require(keys, known, self.database, "ids")
         return np.array([known[key] for key in keys], dtype=np.float64)
 
-    def _fitted(self, asked: Asked, engine: CollectionEngine) -> Ranker:
+    def _fitted(self, asked: IndexQuery, engine: CollectionEngine) -> Ranker:
         method, parameters = METHODS[asked.method], dict(asked.parameters)
         known = [name for name in method().get_params(deep=False) if name != "metric"]
         with about("parameters"):
@@ -505,7 +503,7 @@ class Collection:
                     )
             return method(metric=engine.metric, **parameters).fit(engine)
 
-    def _ranking(self, asked: Asked, query: Query, engine: CollectionEngine) -> Ranking:
+    def _ranking(self, asked: IndexQuery, query: Query, engine: CollectionEngine) -> Ranking:
         ranker = self._fitted(asked, engine)
         length = n_candidates(asked.wanted) if asked.diversity else asked.wanted
         (ranking,) = ranker.rank_many([query], top=length, include_query=asked.include_query)

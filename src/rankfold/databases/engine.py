@@ -12,8 +12,8 @@ from scipy import sparse
 from rankfold.check import InputError
 from rankfold.databases.protocol import Database, Edges, Hits, Key, Row
 from rankfold.neighbors import positive_shares
+from rankfold.neighbors.distances import sq_distances_between
 from rankfold.neighbors.exact import as_held
-from rankfold.neighbors.measure import sq_distances_between
 from rankfold.rankers import RAN, Euclidean
 from rankfold.rankers import flow as flows
 from rankfold.rankers.base import Unseen

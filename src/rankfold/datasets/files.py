@@ -1,12 +1,21 @@
-"""The files of the data sets: what they hold, where they come from, where they are sought."""
+"""The files of the data sets: what they hold, where they come from, how they are read."""
 
 from __future__ import annotations
 
 import os
+import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+from scipy.io import loadmat
+from scipy.io.matlab import MatReadWarning
+
+from rankfold.check import InputError
 from rankfold.datasets.download import DownloadError, cache_folder, download
+from rankfold.types import FloatArray, IntArray
 
 FOLDER_VARIABLE = "RANKFOLD_DATA"
 
@@ -153,4 +162,37 @@ def _in_given_folder(name: str, folder: Path) -> Path:
         f"{name} is not in {str(folder)!r}, the folder that was given, so it was sought nowhere "
         f"else. Put it there (it holds {FILES[name].content}), or give no folder, and "
         + (f"{elsewhere} are tried." if FILES[name].urls else f"{FOLDER_VARIABLE} is tried.")
+    )
+
+
+def read_points(path: Path, file: DataFile) -> tuple[FloatArray, IntArray]:
+    """Return the points and the labels that a file holds under the names given for it."""
+    try:
+        content = _arrays(path, (file.points, file.labels))
+        points, labels = np.asarray(content[file.points]), np.asarray(content[file.labels])
+    # What a parser raises on a broken file depends on where it is broken.
+    except Exception as error:
+        raise _unusable(path, file, f"{type(error).__name__}: {error}") from error
+    if points.dtype.kind not in "iufb" or labels.dtype.kind not in "iufb":
+        raise _unusable(path, file, f"{points.dtype} and {labels.dtype} instead of numbers")
+    if points.ndim != 2 or labels.size != len(points):
+        raise _unusable(path, file, f"arrays of shapes {points.shape} and {labels.shape}")
+    return points, labels.ravel().astype(np.intp)
+
+
+def _arrays(path: Path, names: tuple[str, str]) -> Mapping[str, Any]:
+    if path.suffix == ".npz":
+        # NumPy leaves a file open that it fails to read, if it has opened it itself.
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as content:
+            return {name: content[name] for name in names}
+    with warnings.catch_warnings():
+        # SciPy warns of an array that it cannot read, and returns a text in its place.
+        warnings.simplefilter("error", MatReadWarning)
+        return dict(loadmat(path, variable_names=names))
+
+
+def _unusable(path: Path, file: DataFile, reason: str) -> InputError:
+    return InputError(
+        f"{str(path)!r} cannot be used ({reason}): it may be cut off or another file. "
+        f"It must hold {file.content}; replace it with a whole copy, or remove it."
     )

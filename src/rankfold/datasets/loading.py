@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from rankfold.check import check_choice
-from rankfold.datasets.files import FILES, locate
-from rankfold.datasets.reading import read_points
+from rankfold.datasets.files import FILES, locate, read_points
 from rankfold.datasets.synthetic import moons, rings
 from rankfold.types import Dataset, FloatArray, IntArray
 

@@ -14,7 +14,6 @@ from typing import Any, Protocol
 import numpy as np
 
 from rankfold.check import InputError, check_choice, check_count, check_ids, check_matrix
-from rankfold.evaluation.depths import depth_measures
 from rankfold.evaluation.measures import (
     Measure,
     depth_of,
@@ -22,6 +21,7 @@ from rankfold.evaluation.measures import (
     parse_measures,
     usual_measures,
 )
+from rankfold.evaluation.results import depth_measures
 from rankfold.neighbors import METRICS
 from rankfold.types import BoolArray, Dataset, FloatArray, IntArray, Query, SearchCollection
 

@@ -11,10 +11,9 @@ import numpy as np
 from sklearn.base import clone
 
 from rankfold.check import InputError, check_count, check_flag
-from rankfold.evaluation.answering import Ranks
 from rankfold.evaluation.measures import DEFAULTS, parse_measures
 from rankfold.evaluation.results import Evaluation
-from rankfold.evaluation.run import evaluate, run_task
+from rankfold.evaluation.run import Ranks, evaluate, run_task
 from rankfold.evaluation.tasks import check_dataset, choose_queries, labelled_task
 from rankfold.rankers import Euclidean
 from rankfold.types import Dataset, IntArray

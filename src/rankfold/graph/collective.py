@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from rankfold.graph.adaptive import ClosedForm, candidate_lists, stored_width
-from rankfold.neighbors import Engine, Learned, LivingEngine, Round, live_points
+from rankfold.neighbors import DynamicEngine, Engine, Learned, Round, live_points
 from rankfold.neighbors.dimension import DIFFUSE_NEIGHBORS
 from rankfold.parallel import in_order
 from rankfold.solvers import DIRECT_LIMIT, SOLVERS, Boundary, Effort, System
@@ -375,7 +375,7 @@ def median_reach(
 
 def kept_by(engine: Engine) -> Learned | None:
     """Return the graph that an engine keeps for all queries, if there is one."""
-    return engine.learned if isinstance(engine, LivingEngine) else None
+    return engine.learned if isinstance(engine, DynamicEngine) else None
 
 
 def graph_for_all(

@@ -19,13 +19,18 @@ from rankfold.evaluation.tasks import (
     label_codes,
     labelled_task,
 )
-from rankfold.index.keeper import Keeper
+from rankfold.index.backend import FolderBackend
 from rankfold.neighbors import VectorEngine, live_points
 from rankfold.types import Dataset, IntArray
 
 
 def by_label(
-    keeper: Keeper, engine: VectorEngine, label: str, metrics: Metrics, queries: Any, seed: int
+    backend: FolderBackend,
+    engine: VectorEngine,
+    label: str,
+    metrics: Metrics,
+    queries: Any,
+    seed: int,
 ) -> Task:
     """Return the task of finding the points of an index that share a value of a column.
 
@@ -33,7 +38,7 @@ def by_label(
 
     Parameters
     ----------
-    keeper : Keeper
+    backend : FolderBackend
     engine : VectorEngine
         In the state that is read.
     label : str
@@ -41,7 +46,7 @@ def by_label(
     metrics, queries, seed
         As for `evaluate`; queries are ids.
     """
-    store = keeper.store
+    store = backend.store
     if label not in store.columns:
         known = ", ".join(map(repr, store.columns)) or "none"
         raise InputError(
@@ -54,14 +59,14 @@ def by_label(
     if not (queries is None or np.ndim(queries) == 0):
         with about("queries"):
             queries = store.slots_of(list(queries))
-    data = Dataset(_name(keeper), np.empty((0, engine.n_features)), labels, engine.metric)
+    data = Dataset(_name(backend), np.empty((0, engine.n_features)), labels, engine.metric)
     task = labelled_task(data, metrics, queries, seed=seed, n_points=engine.n_alive)
     names = store.ids_of(np.array(task.queries, dtype=np.intp))
     return replace(task, X=None, names=tuple(names))
 
 
 def by_judgements(
-    keeper: Keeper,
+    backend: FolderBackend,
     engine: VectorEngine,
     vectors: Any,
     vector_ids: Sequence[Any] | None,
@@ -74,7 +79,7 @@ def by_judgements(
 
     Parameters
     ----------
-    keeper : Keeper
+    backend : FolderBackend
     engine : VectorEngine
         In the state that is read.
     vectors : array, shape (n_queries, n_features)
@@ -91,13 +96,13 @@ def by_judgements(
             f"vector_ids are {len(names)}, but there are {len(asked)} vectors; give one each.",
             "vector_ids",
         )
-    slots, name = live_points(engine), _name(keeper)
-    ids = distinct_texts(keeper.store.ids_of(slots), f"ids of {name!r}")
+    slots, name = live_points(engine), _name(backend)
+    ids = distinct_texts(backend.store.ids_of(slots), f"ids of {name!r}")
     query_ids = distinct_texts(names, "vector_ids")
     return judged_task(
         name, None, engine.metric, ids, asked, query_ids, qrels, metrics, queries, seed, slots
     )
 
 
-def _name(keeper: Keeper) -> str:
-    return Path(str(keeper.info()["path"])).name
+def _name(backend: FolderBackend) -> str:
+    return Path(str(backend.info()["path"])).name

@@ -1,27 +1,44 @@
-"""The index: points with names that change, are kept for good, and can be asked anything."""
+"""The index: points with ids that come and go, kept on disk, and ranked by shape."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 from weakref import finalize
 
-from rankfold.check import check_positive
+import numpy as np
+
+from rankfold.check import (
+    InputError,
+    StorageError,
+    check_choice,
+    check_count,
+    check_positive,
+    check_vectors,
+)
 from rankfold.embedding import ShapeEmbedding
-from rankfold.index.building import built, checked_input
-from rankfold.index.changing import Changing
-from rankfold.index.keeper import Keeper
-from rankfold.index.methods import adapted
+from rankfold.index.backend import FolderBackend, built, check_as_many, checked_input
+from rankfold.index.query import IndexQuery, QueryExecutor, Reason, Results, as_list
+from rankfold.index.ranker_cache import adapted
+from rankfold.inputs import as_columns
 from rankfold.layout import Layout
 from rankfold.neighbors import Learned, live_points
+from rankfold.rankers import RANKERS, Ranker
 from rankfold.storage import Store
-from rankfold.types import FloatArray
+from rankfold.storage.columns import distinct_ids
+from rankfold.types import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from rankfold.evaluation import Evaluation
 
 
-class Index(Changing):
+class Index:
     """Vectors, ids, payload and neighbour lists in a folder.
 
     Made by `build` or `open`. A change that has returned is on disk: it is there after a crash.
@@ -46,8 +63,8 @@ class Index(Changing):
 
     writable, outsiders_filter = True, True
 
-    def __init__(self, keeper: Keeper, temporary: Path | None = None) -> None:
-        super().__init__(keeper)
+    def __init__(self, backend: FolderBackend, temporary: Path | None = None) -> None:
+        self._backend, self._executor = backend, QueryExecutor(backend)
         self._discard = None if temporary is None else finalize(self, rmtree, temporary, True)
 
     @classmethod
@@ -105,7 +122,7 @@ class Index(Changing):
         names = range(len(points)) if points.ids is None else points.ids
         try:
             Store.create(path, arrays, settings, names, points.payload, replace=replace)
-            return cls(Keeper(Store.open(path, write=True)), temporary)
+            return cls(FolderBackend(Store.open(path, write=True)), temporary)
         except BaseException:
             if temporary is not None:
                 rmtree(temporary, ignore_errors=True)
@@ -122,14 +139,285 @@ class Index(Changing):
         write : bool
             Whether it is to be changed. One process at a time may open a folder so.
         """
-        keeper = Keeper(Store.open(path, write))
+        backend = FolderBackend(Store.open(path, write))
         try:
-            index = cls(keeper)
+            index = cls(backend)
             _ = len(index)  # reads all that queries need
         except BaseException:
-            keeper.close()
+            backend.close()
             raise
         return index
+
+    def query(
+        self,
+        ids: Any = None,
+        vectors: Any = None,
+        weights: Any = None,
+        *,
+        negative: Any = None,
+        negative_vectors: Any = None,
+        where: str | None = None,
+        top: int = 10,
+        offset: int = 0,
+        diversity: float = 0.0,
+        method: str = "ran",
+        include_query: bool = False,
+        **parameters: Any,
+    ) -> Results:
+        """Rank the points of the index.
+
+        Parameters
+        ----------
+        ids : id or list of ids, optional
+            Points that serve as examples.
+        vectors : array, shape (n_features,) or (n_vectors, n_features), optional
+            Examples that are not in the index.
+        weights : sequence of float, optional
+            How much each example counts, ids first, then vectors.
+        negative : id or list of ids, optional
+            Examples of what is not looked for.
+        negative_vectors : array, optional
+            Such examples that are not in the index.
+        where : str, optional
+            A condition such as ``price < 10 and not sold``. Only points that meet it are
+            returned; the graph stays whole.
+        top, offset : int
+            How many results, and how many to skip before.
+        diversity : float
+            From 0, as ranked, to 1, as different from each other as can be.
+        method : str
+            A name of RANKERS.
+        include_query : bool
+            Whether the query's own points may be among the results.
+        **parameters
+            Parameters of the method, such as ``smoothness=10``.
+        """
+        asked = IndexQuery(
+            as_list(ids),
+            vectors,
+            weights,
+            as_list(negative),
+            negative_vectors,
+            where,
+            top,
+            offset,
+            diversity,
+            method,
+            include_query,
+            parameters,
+        )
+        return self._ask(asked)
+
+    def evaluate(
+        self,
+        label: str | None = None,
+        *,
+        vectors: Any = None,
+        vector_ids: Sequence[Any] | None = None,
+        qrels: Mapping[Any, Mapping[Any, int]] | None = None,
+        methods: Sequence[str] = ("euclidean", "ran"),
+        metrics: str | Sequence[str] | None = None,
+        queries: Any = None,
+        base: str | None = None,
+        name: str | None = None,
+        progress: bool = False,
+        seed: int = 0,
+    ) -> Evaluation:
+        """Measure methods side by side on the graph that is there, with harm and intervals.
+
+        Either points ask for those that share their label, or vectors for what was judged
+        relevant to them. Nothing is searched or learned anew: methods rank as in `query`. The
+        index does not change meanwhile.
+
+        Parameters
+        ----------
+        label : str, optional
+            A column of the payload; points that share its value are relevant to each other. Where
+            it is missing, points are neither queries nor relevant.
+        vectors : array, shape (n_queries, n_features), optional
+            Questions that are not in the index.
+        vector_ids : sequence, optional
+            What ``qrels`` calls them; row numbers by default.
+        qrels : dict of dict, optional
+            ``qrels[query][id]`` is a grade, as `read_qrels` gives it; above zero is relevant. Ids
+            are compared as text.
+        methods : sequence of str
+            Names of RANKERS.
+        metrics, base, progress, seed
+            As for `rankfold.evaluate`.
+        queries : int, sequence of ids or "all", optional
+            What to ask, or how much of it; by default everything, and 500 queries where there are
+            more than 5,000 points.
+        name : str, optional
+            Stands for the index in the table; the name of its folder by default.
+
+        Examples
+        --------
+        >>> from rankfold import Index, datasets
+        >>> moons = datasets.load("moons")
+        >>> index = Index.build(moons.X, payload={"moon": moons.labels}, n_neighbors=10)
+        >>> found = index.evaluate("moon", metrics="precision@100", queries=50)
+        >>> for row in found.table():
+        ...     print(f"{row.method}: {row.mean:.2f}")
+        euclidean: 0.81
+        ran: 1.00
+        """
+        if (label is None) == (qrels is None) or (vectors is None) != (qrels is None):
+            raise InputError(
+                "give either label, the column of the payload that says what belongs together, or "
+                "vectors and qrels, questions and judgements of what answers them."
+            )
+        from rankfold.evaluation.run import run_task
+        from rankfold.index.evaluation import by_judgements, by_label
+
+        check_count(seed, "seed", least=0)
+        names = [methods] if isinstance(methods, str) else list(methods)
+        for method in names:
+            check_choice(method, "method", tuple(RANKERS))
+        with self._backend.current() as engine:
+            if label is not None:
+                task = by_label(self._backend, engine, label, metrics, queries, seed)
+            else:
+                judged = vectors, vector_ids, qrels or {}
+                task = by_judgements(self._backend, engine, *judged, metrics, queries, seed)
+            task = task if name is None else replace(task, name=name)
+            fitted: dict[str | None, Ranker] = {}
+            for one in (None, *names):
+                fitted[one] = self._executor.fitted(one or "euclidean", {}, engine)
+            return run_task(fitted, task, base=base, progress=progress, seed=seed)
+
+    def add(self, vectors: Any, ids: Any = None, payload: Any = None) -> list[Any]:
+        """Add points and return their ids.
+
+        Parameters
+        ----------
+        vectors : array, shape (n_points, n_features)
+        ids : sequence of str and int, optional
+            May be left out where the index was built without; then numbers go on from the largest.
+        payload : as for `build`, optional
+            Columns that the index has; what is left out is missing.
+        """
+        with self._backend.changing():
+            checked = self._checked_vectors(vectors)
+            names = self._next_ids(len(checked)) if ids is None else as_list(ids)
+            check_as_many(checked, names)
+            columns = as_columns(payload, len(names))
+            if names:
+                self._backend.change((), checked, names, columns)
+            return names
+
+    def remove(self, ids: Any) -> None:
+        """Remove points.
+
+        Parameters
+        ----------
+        ids : id or list of ids
+        """
+        with self._backend.changing():
+            slots = self._slots(as_list(ids))
+            if len(slots):
+                self._backend.change(slots)
+
+    def update(self, ids: Any, vectors: Any = None, payload: Any = None) -> None:
+        """Give points other vectors, another payload, or both.
+
+        Points with other vectors are then the last to have arrived; payload alone is changed
+        where it is.
+
+        Parameters
+        ----------
+        ids : id or list of ids
+        vectors : array, optional
+            Without, they stay where they are.
+        payload : as for `build`, optional
+            Columns to change; the others stay as they are.
+        """
+        names = as_list(ids)
+        with self._backend.changing():
+            store = self._backend.store
+            slots = self._slots(names)
+            columns = as_columns(payload, len(names))
+            if vectors is None:
+                store.change_payload(slots, columns)
+                return
+            checked = self._checked_vectors(vectors)
+            check_as_many(checked, names)
+            if names:
+                everything = {**store.payload_of(slots), **columns}
+                self._backend.change(slots, checked, names, everything)
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Let everything that this thread reads inside belong to one state.
+
+        Changes wait until the block ends; the thread itself can change nothing inside.
+
+        Examples
+        --------
+        >>> from rankfold import Index
+        >>> with Index.build([[0.0], [1.0]], payload={"name": ["a", "b"]}) as index:
+        ...     with index.reading():
+        ...         index.payload(index.ids)
+        {'name': ['a', 'b']}
+        """
+        with self._backend.current():
+            yield
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """Names of the payload's columns, and of what kind each is."""
+        with self._backend.current():
+            return self._backend.store.columns
+
+    @property
+    def layout(self) -> str | None:
+        """How the map was drawn: "graph", "pca" or "plane"; None where none is kept."""
+        with self._backend.current():
+            return self._backend.layout
+
+    @property
+    def ids(self) -> list[Any]:
+        """All ids, in the order of arrival."""
+        with self._backend.current() as engine:
+            return self._backend.store.ids_of(live_points(engine))
+
+    def info(self) -> dict[str, Any]:
+        """Return what there is to know about it."""
+        return self._backend.info()
+
+    def places(self, most: int | None = None) -> tuple[list[Any], FloatArray]:
+        """Return ids, in the order of arrival, and a place in the plane for each: x and y.
+
+        When the map was drawn, its longer side spanned -1 to 1. A point keeps its place for as
+        long as its vector stays. Points that came later lie among their neighbours, or where
+        the projection puts them. An index without a map is projected when it is asked.
+
+        Parameters
+        ----------
+        most : int, optional
+            How many points at most, spread evenly over the index; all by default.
+        """
+        with self._backend.current() as engine:
+            slots = live_points(engine)
+            if most is not None and len(slots) > most:
+                slots = slots[np.linspace(0, len(slots) - 1, most).astype(int)]
+            return self._backend.store.ids_of(slots), self._backend.places(slots)
+
+    def vectors(self, ids: Any) -> FloatArray:
+        """Return the vectors of points; scaled to length one for cosine."""
+        with self._backend.current() as engine:
+            return engine.vectors(self._backend.store.slots_of(as_list(ids)))
+
+    def payload(self, ids: Any, columns: Sequence[str] | None = None) -> dict[str, list[Any]]:
+        """Return the payload of points, column by column; all columns if none are named."""
+        with self._backend.current():
+            store = self._backend.store
+            return store.payload_of(store.slots_of(as_list(ids)), columns)
+
+    def holds(self, ids: Any) -> list[bool]:
+        """Tell of each id whether a point has it; one question, however many there are."""
+        with self._backend.current():
+            return self._backend.store.holds(as_list(ids))
 
     def copy(self, path: str | Path, *, replace: bool = False) -> None:
         """Copy everything into another folder; lists are copied, not searched.
@@ -141,7 +429,7 @@ class Index(Changing):
             Whether an index that is there may be replaced.
         """
         Store.check_place(path, replace=replace)
-        Store.create(path, *self._keeper.state(), replace=replace)
+        Store.create(path, *self._backend.state(), replace=replace)
 
     def save(self, path: str | Path | None = None, *, replace: bool = False) -> None:
         """Write everything into a folder, where the index is kept from then on.
@@ -154,12 +442,12 @@ class Index(Changing):
         replace : bool
             Whether an index at ``path`` may be replaced.
         """
-        keeper = self._keeper
-        if path is None or (Path(path).exists() and keeper.store.folder.samefile(path)):
-            keeper.merge()
+        backend = self._backend
+        if path is None or (Path(path).exists() and backend.store.folder.samefile(path)):
+            backend.merge()
             return
         Store.check_place(path, replace=replace)
-        keeper.move(path, replace=replace)
+        backend.move(path, replace=replace)
         if self._discard is not None:
             self._discard()
 
@@ -179,7 +467,7 @@ class Index(Changing):
         progress : bool
             Whether to show a bar on stderr.
         """
-        self._keeper.lay_out(layout, progress)
+        self._backend.lay_out(layout, progress)
 
     def learn(self, *, smoothness: float = 30.0, progress: bool = False) -> Learned:
         """Learn one graph for all queries of RAN, which they start from then on.
@@ -214,11 +502,11 @@ class Index(Changing):
         >>> index.unlearn()
         """
         check_positive(smoothness, "smoothness", most=1e9)
-        return self._keeper.learn(float(smoothness), progress)
+        return self._backend.learn(float(smoothness), progress)
 
     def unlearn(self) -> None:
         """Forget the learned graph; queries start from the plain one again."""
-        self._keeper.unlearn()
+        self._backend.unlearn()
 
     def embed(
         self, n_components: int = 256, *, progress: bool = False, **parameters: Any
@@ -246,18 +534,18 @@ class Index(Changing):
         >>> len(ids), vectors.shape
         (400, (400, 32))
         """
-        keeper = self._keeper
-        with keeper.current() as engine:
-            k = min(keeper.info()["n_neighbors"], max(1, engine.n_alive - 2))
+        backend = self._backend
+        with backend.current() as engine:
+            k = min(backend.info()["n_neighbors"], max(1, engine.n_alive - 2))
             own = {"n_neighbors": k, "metric": engine.metric, **parameters}
             chosen = adapted("ran", own, engine, k)
             embedding = ShapeEmbedding(n_components, progress=progress, **chosen).fit(engine)
             live = live_points(engine)
-            return keeper.store.ids_of(live), embedding.vectors()[live]
+            return backend.store.ids_of(live), embedding.vectors()[live]
 
     def close(self) -> None:
         """Close it; without a folder of its own it is gone."""
-        self._keeper.close()
+        self._backend.close()
         if self._discard is not None:
             self._discard()
 
@@ -271,3 +559,45 @@ class Index(Changing):
         traceback: TracebackType | None,
     ) -> None:
         self.close()
+
+    def __repr__(self) -> str:
+        try:
+            facts = self.info()
+        except StorageError:
+            return "Index(closed)"
+        return (
+            f"Index({facts['path']!r}, {facts['points']} points x {facts['features']}, "
+            f"{facts['metric']}, {facts['n_neighbors']} neighbours)"
+        )
+
+    def __contains__(self, point: Any) -> bool:
+        return self.holds([point])[0]
+
+    def __len__(self) -> int:
+        with self._backend.current() as engine:
+            return engine.n_alive
+
+    def _ask(self, asked: IndexQuery) -> Results:
+        """Answer a query."""
+        checked = asked.checked()
+        return Results(*self._executor.answer(checked), checked, self)
+
+    def _reason(self, asked: IndexQuery, point: Any) -> Reason:
+        """Explain the place of a point in the answer to a query."""
+        return self._executor.reason(asked, point)
+
+    def _next_ids(self, n_ids: int) -> list[Any]:
+        store = self._backend.store
+        if not store.settings["numbered"]:
+            raise InputError("the points of this index have ids of their own; give ids.")
+        last = store.largest_number
+        first = 0 if last is None else last + 1
+        return list(range(first, first + n_ids))
+
+    def _checked_vectors(self, vectors: Any) -> FloatArray:
+        with self._backend.current() as engine:
+            return check_vectors(vectors, engine.n_features)
+
+    def _slots(self, names: list[Any]) -> IntArray:
+        """Return the slots of ids that are all different."""
+        return self._backend.store.slots_of(distinct_ids(names))

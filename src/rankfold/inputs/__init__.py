@@ -1,9 +1,8 @@
 """How vectors, ids and payload come in: files of several kinds, folders of images, tables."""
 
+from rankfold.inputs.files import READERS, read_ids, read_points, read_vectors
 from rankfold.inputs.payload import as_columns, read_payload
 from rankfold.inputs.points import Points
-from rankfold.inputs.queries import read_ids, read_vectors
-from rankfold.inputs.reading import READERS, read_points
 
 __all__ = [
     "Points",

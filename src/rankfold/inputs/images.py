@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.progress import track
 
 from rankfold.check import InputError, MissingExtraError, check_count
-from rankfold.inputs.columns import listed
 from rankfold.inputs.points import Points, checked_points, reading
+from rankfold.inputs.tables import listed
 from rankfold.types import FloatArray
 
 if TYPE_CHECKING:

@@ -8,11 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from rankfold.check import InputError
-from rankfold.inputs.columns import check_names
-from rankfold.inputs.parquet import read_parquet_columns, table_columns
-from rankfold.inputs.plain import Columns, plain_columns, plain_ids
-from rankfold.inputs.reading import check_file
-from rankfold.inputs.text import read_text_columns
+from rankfold.inputs.files import check_file
+from rankfold.inputs.points import Columns, plain_columns, plain_ids
+from rankfold.inputs.tables import (
+    check_names,
+    read_parquet_columns,
+    read_text_columns,
+    table_columns,
+)
 
 COLUMN_READERS = {
     ".parquet": read_parquet_columns,

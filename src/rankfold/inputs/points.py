@@ -1,18 +1,124 @@
-"""Points as they come in: vectors, and perhaps ids, payload and a metric."""
+"""Points as they come in: vectors, and perhaps ids, payload and a metric, as plain values."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import date, datetime, time
+from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from rankfold.check import InputError, MissingExtraError, check_matrix
-from rankfold.inputs.plain import Columns, plain_columns, plain_ids
 from rankfold.types import FloatArray
+
+Plain: TypeAlias = int | float | bool | str | None
+Columns: TypeAlias = dict[str, list[Plain]]
+
+LARGEST = 2**63
+"""Whole numbers from here on do not fit into the 64 bits in which they are stored."""
+
+
+def plain_columns(columns: Mapping[Any, Iterable[Any]], n_rows: int, name: str) -> Columns:
+    """Require named columns of equal length, and make every value of theirs plain."""
+    result: Columns = {}
+    for column, values in columns.items():
+        if not isinstance(column, str) or not column:
+            raise InputError(
+                f"{name} has a payload column named {column!r}, but names must be text that is "
+                "not empty; rename it."
+            )
+        what = f"payload column {column!r} of {name}"
+        if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+            raise InputError(f"{what} is {values!r:.80}, but must be a list, one value per row.")
+        listed = _list(values)
+        if len(listed) != n_rows:
+            raise InputError(
+                f"{what} has {len(listed)} values, but there are {n_rows} rows: "
+                "give one value per row, None where there is none."
+            )
+        result[column] = [plain(value, what) for value in listed]
+    return result
+
+
+def plain_ids(values: Any, n_rows: int, name: str) -> list[int | str]:
+    """Require distinct ids, whole numbers or text, one per row."""
+    if len(values) != n_rows:
+        raise InputError(f"{name} has {len(values)} ids, but {n_rows} rows: give one id per row.")
+    what = f"the ids of {name}"
+    rows: dict[int | str, int] = {}
+    for row, value in enumerate(_list(values)):
+        identity = plain(value, what)
+        if isinstance(identity, bool | float | None) or identity == "":
+            raise InputError(
+                f"row {row} of {name} has the id {value!r}, but ids must be whole numbers or text; "
+                "give every row an id, or name another column with id_column."
+            )
+        if rows.setdefault(identity, row) != row:
+            raise InputError(
+                f"rows {rows[identity]} and {row} of {name} both have the id {identity!r}, but ids "
+                "must differ; remove one of the rows, or name another column with id_column."
+            )
+    return list(rows)
+
+
+def plain(value: Any, what: str) -> Plain:
+    """Return the plain value that says the same; ``what`` names it in the message.
+
+    Examples
+    --------
+    >>> plain(np.int64(3), "x"), plain(float("nan"), "x"), plain(date(2024, 2, 29), "x")
+    (3, None, '2024-02-29')
+    """
+    if isinstance(value, np.generic):
+        value = _from_numpy(value)
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return _text(value, what)
+    if isinstance(value, int) and -LARGEST <= value < LARGEST:
+        return int(value)
+    if isinstance(value, float | Decimal) and not math.isinf(value):
+        return None if math.isnan(value) else float(value)
+    if type(value).__name__ in ("NaTType", "NAType"):  # pandas' own, which need not be installed
+        return None
+    if isinstance(value, date | datetime | time):
+        return value.isoformat()
+    raise InputError(
+        f"{what} holds {value!r:.80} ({type(value).__name__}), but must hold whole numbers of 64 "
+        "bits, finite numbers, text, True, False, dates or None; convert it or leave it out."
+    )
+
+
+def _list(values: Iterable[Any]) -> list[Any]:
+    if isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind in "biufU":
+        return list(values.tolist())  # much faster than one by one
+    return list(values)
+
+
+def _from_numpy(value: np.generic) -> Any:
+    if isinstance(value, np.datetime64):
+        if np.isnat(value):
+            return None
+        # Nanoseconds come out of item() as a bare count.
+        coarse = value if np.datetime_data(value)[0] == "D" else value.astype("datetime64[us]")
+        moment = coarse.item()
+        return str(value) if isinstance(moment, int) else moment
+    return value.item()
+
+
+def _text(value: str, what: str) -> str:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise InputError(
+            f"{what} holds {value!a:.80}, which is not valid Unicode; mend or rename it."
+        ) from None
+    return str(value)
 
 
 @dataclass(frozen=True, eq=False)

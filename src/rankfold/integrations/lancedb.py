@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import clone
 
 from rankfold.check import InputError, MissingExtraError, check_choice
-from rankfold.integrations.reranking import check_ranker, rerank
+from rankfold.integrations.documents import check_ranker, rerank
 from rankfold.neighbors import ExactEngine
 from rankfold.rankers import RAN
 from rankfold.rankers.base import Ranker

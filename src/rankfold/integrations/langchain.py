@@ -7,8 +7,7 @@ from typing import Any, Self
 
 from rankfold.check import MissingExtraError
 from rankfold.index import Index
-from rankfold.integrations.asking import check_text_column, passages
-from rankfold.integrations.reranking import rerank
+from rankfold.integrations.documents import check_text_column, passages, rerank
 from rankfold.rankers.base import Ranker
 
 try:

@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-from rankfold.neighbors.approximate import FaissEngine
-from rankfold.neighbors.change import Change
-from rankfold.neighbors.choice import choose_engine
-from rankfold.neighbors.contract import (
-    Engine,
-    Listing,
-    VectorEngine,
-    live_points,
-)
 from rankfold.neighbors.dimension import choose_n_neighbors, intrinsic_dimension
-from rankfold.neighbors.exact import METRICS, ExactEngine
-from rankfold.neighbors.given import GivenEngine
-from rankfold.neighbors.learned import Learned, Round, changed_rows
-from rankfold.neighbors.living import LivingEngine, check_state
-from rankfold.neighbors.measure import (
+from rankfold.neighbors.distances import (
     GIVEN_METRICS,
     mean_sq_distances,
     plain_sq_distances,
     positive_shares,
 )
+from rankfold.neighbors.dynamic import Change, DynamicEngine, check_state
+from rankfold.neighbors.engine import Engine, Listing, VectorEngine, live_points
+from rankfold.neighbors.exact import METRICS, ExactEngine, choose_engine
+from rankfold.neighbors.faiss_engine import FaissEngine
+from rankfold.neighbors.given import GivenEngine, Learned, Round, changed_rows
 
 ENGINES: dict[str, type[Engine]] = {"exact": ExactEngine, "faiss": FaissEngine}
 """Engines of vectors by name; ``fit`` takes FAISS for more than 20,000 points."""
@@ -37,7 +29,7 @@ __all__ = [
     "GivenEngine",
     "Learned",
     "Listing",
-    "LivingEngine",
+    "DynamicEngine",
     "Round",
     "VectorEngine",
     "changed_rows",

@@ -1,4 +1,4 @@
-"""Exact neighbour search in blocks: the oracle for every other engine."""
+"""Exact nearest-neighbour search in blocks: the oracle for every other engine."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rankfold.check import (
     check_matrix,
     check_norms,
 )
-from rankfold.neighbors.measure import (
+from rankfold.neighbors.distances import (
     GIVEN_METRICS,
     measure_all,
     measured_candidates,
@@ -28,6 +28,7 @@ from rankfold.neighbors.measure import (
     stack,
     without_unknown,
 )
+from rankfold.neighbors.faiss_engine import FaissEngine
 from rankfold.types import FloatArray, IntArray, Neighbors, Query
 
 METRICS = ("euclidean", "cosine", "precomputed", "precomputed_sq")
@@ -217,3 +218,16 @@ class ExactEngine:
             merged.indices[doubtful] = exact.indices
             merged.sq_distances[doubtful] = exact.sq_distances
         return merged
+
+
+EXACT_LIMIT = 20_000
+"""Up to so many points the exact engine is quick enough."""
+
+
+def choose_engine(
+    X: FloatArray, metric: str, recall: float = 0.99, progress: bool = False
+) -> ExactEngine | FaissEngine:
+    """Return the exact engine for distances and for few points, else the one with FAISS."""
+    if metric in GIVEN_METRICS or len(X) <= EXACT_LIMIT:
+        return ExactEngine(X, metric)
+    return FaissEngine(X, metric, recall, progress=progress)

@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from rankfold.neighbors.growing import Growing
+from rankfold.neighbors.lists import GrowableArray
 from rankfold.types import BoolArray, FloatArray, IntArray
 
 N_AXES = 64
@@ -51,7 +51,7 @@ class Shortcut:
 
     def __init__(self, seed: int) -> None:
         self._seed, self._patience = seed, float(PATIENCE)
-        self._projection: Projection | None = None
+        self._projection: LeadingDirections | None = None
 
     def answer(
         self, points: FloatArray, queries: FloatArray, alive: BoolArray | None, found: IntArray
@@ -73,13 +73,13 @@ class Shortcut:
         if self._projection is not None:
             self._projection.add(points[len(points) - n_added :])
 
-    def _made(self, points: FloatArray, n_queries: int) -> Projection | None:
+    def _made(self, points: FloatArray, n_queries: int) -> LeadingDirections | None:
         if points.shape[1] < LEAST_FEATURES or points.size < LEAST_SIZE:
             return None
         self._patience -= n_queries
         if self._patience >= 0:
             return None
-        projection = Projection(points, self._seed)
+        projection = LeadingDirections(points, self._seed)
         if projection.separates(points):
             self._projection = projection
         else:
@@ -87,7 +87,7 @@ class Shortcut:
         return self._projection
 
 
-class Projection:
+class LeadingDirections:
     """Points along the orthogonal directions in which a sample of them differs most.
 
     Rounding is allowed for as if no two errors ever cancelled. A sum of d products is off by less
@@ -109,7 +109,7 @@ class Projection:
             axes = _orthogonal(sample.T @ (sample @ axes))
         self._axes = axes.astype(np.float32)
         self._error = EPS * points.shape[1] * math.sqrt(N_AXES)
-        self._held = Growing(self._projected(points))
+        self._held = GrowableArray(self._projected(points))
 
     def add(self, points: FloatArray) -> None:
         """Take in points."""
@@ -125,7 +125,7 @@ class Projection:
         self, points: FloatArray, query: FloatArray, k: int, alive: BoolArray | None
     ) -> IntArray | None:
         """Return the ``k`` points nearest to a query; None where too many are left to measure."""
-        from rankfold.neighbors.refine import refine, rough_sq_distances_to
+        from rankfold.neighbors.kernels import refine, rough_sq_distances_to
 
         n_seeds = N_SEEDS * k
         if n_seeds > MOST_LEFT * len(points):

@@ -13,21 +13,19 @@ from rankfold.check import InputError
 from rankfold.datasets import load
 from rankfold.drawing import require_matplotlib
 from rankfold.files import replacing
-from rankfold.paper import (
-    alternating,
-    extras,
-    figures,
-    findings,
-    neighbors,
-    objective,
-    outcomes,
-    page,
-    report,
-    settings,
-)
-from rankfold.paper.measuring import Results, do_all
+from rankfold.paper import extras, figures, report
 from rankfold.paper.section import Section
-from rankfold.paper.tables import Table, read_tables
+from rankfold.paper.tables import (
+    Outcome,
+    Table,
+    moved,
+    outcomes,
+    read_tables,
+    settings_section,
+    table_section,
+    table_work,
+)
+from rankfold.paper.work import Results, do_all
 from rankfold.types import Dataset
 
 COLORS = {"exact": "green", "within 0.1": "yellow", "differs": "red"}
@@ -41,28 +39,28 @@ class Reproduction:
     datasets: dict[str, Dataset]
     results: Results
 
-    def outcomes(self) -> list[outcomes.Outcome]:
+    def outcomes(self) -> list[Outcome]:
         """Return every printed figure beside ours."""
-        return outcomes.outcomes(self.tables, self.results)
+        return outcomes(self.tables, self.results)
 
     def moved(self) -> list[str]:
         """Say which figures are no longer as near as recorded."""
-        return outcomes.moved(self.tables, self.results)
+        return moved(self.tables, self.results)
 
     def sections(self) -> list[Section]:
         """Return the report in order, without what was not measured."""
         tables, results = self.tables, self.results
         found = [
-            findings.section(tables, results),
-            figures.section(self.datasets, results),
-            *(outcomes.section(table, results) for table in tables),
-            neighbors.section(tables, results),
-            alternating.section(tables, results),
+            report.findings_section(tables, results),
+            figures.pattern_section(self.datasets, results),
+            *(table_section(table, results) for table in tables),
+            figures.neighbors_section(tables, results),
+            extras.alternation_section(tables, results),
             extras.diagonal_section(tables, results),
             extras.tuned_section(tables, results),
             extras.others_section(results),
-            objective.section(results),
-            settings.section(tables),
+            figures.objective_section(results),
+            settings_section(tables),
         ]
         return [section for section in found if section is not None]
 
@@ -93,14 +91,14 @@ def reproduce(
     datasets = {name: load(name, folder) for name in names}
     chosen = tuple(table for table in printed if table.dataset in datasets)
     work = {
-        **alternating.work(chosen, datasets),
-        **outcomes.work(chosen, datasets),
-        **neighbors.work(chosen, datasets),
+        **extras.alternation_work(chosen, datasets),
+        **table_work(chosen, datasets),
+        **figures.neighbors_work(chosen, datasets),
         **extras.tuned_work(chosen, datasets),
         **extras.others_work(datasets),
         **extras.diagonal_work(chosen, datasets),
-        **objective.work(datasets),
-        **figures.work(datasets),
+        **figures.objective_work(datasets),
+        **figures.pattern_work(datasets),
     }
     return Reproduction(chosen, datasets, do_all(work, n_jobs))
 
@@ -122,7 +120,7 @@ def write_report(found: Reproduction, out: Path) -> list[Path]:
     contents |= {f"{picture.name}.svg": picture.svg() for picture in pictures}
     contents["results.json"] = report.to_json(found.outcomes()).encode()
     contents["report.md"] = report.to_markdown(sections).encode()
-    contents["report.html"] = page.to_html(sections, images).encode()
+    contents["report.html"] = report.to_html(sections, images).encode()
     out.mkdir(parents=True, exist_ok=True)
     for name, content in contents.items():
         with replacing(out / name) as partial:
@@ -133,7 +131,7 @@ def write_report(found: Reproduction, out: Path) -> list[Path]:
 def print_tables(found: Reproduction, console: Console) -> None:
     """Print every table with printed figures, ours, and how near they are."""
     for table in found.tables:
-        section = outcomes.section(table, found.results)
+        section = table_section(table, found.results)
         (grid,) = section.grids
         screen = Screen(title=section.title, title_style="bold", title_justify="left")
         for place, name in enumerate(grid.header):

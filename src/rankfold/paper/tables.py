@@ -1,10 +1,11 @@
-"""The printed tables: read from ``tables.toml`` and checked before anything runs."""
+"""The printed tables, checked before anything runs, and our figures beside them."""
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal
@@ -12,6 +13,8 @@ from typing import Any, Literal
 from rankfold.check import InputError, check_choice, check_count, check_positive
 from rankfold.datasets import DATASETS
 from rankfold.graph import AdaptiveGraph, GaussianGraph
+from rankfold.paper.section import Grid, Section
+from rankfold.paper.work import Datasets, Measured, Pieces, Results, measure
 from rankfold.rankers import (
     RAN,
     Diffusion,
@@ -24,6 +27,23 @@ from rankfold.rankers import (
     SelfDiffusion,
     TensorProductDiffusion,
 )
+
+
+def settings_section(tables: Sequence[Table]) -> Section | None:
+    """Return a table of all settings; None without tables."""
+    rows = tuple((table.name, row.method, code(row)) for table in tables for row in table.rows)
+    if not rows:
+        return None
+    text = "Each row is made by this, with the metric of the data set where none is named."
+    header = ("table", "method", "settings")
+    return Section("The settings", (text,), grids=(Grid(header, rows, n_words=3, code=True),))
+
+
+def code(row: Row) -> str:
+    """Return the code that makes the ranker of a row."""
+    made = row.ranker(**({"metric": row.metric} if row.metric else {}))
+    return " ".join(repr(made).split())
+
 
 Status = Literal["exact", "within 0.1", "differs"]
 STATUSES: tuple[Status, ...] = ("exact", "within 0.1", "differs")
@@ -215,3 +235,133 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: _plain(part) for key, part in value.items()}
     return None if value == "none" else value
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One printed figure and ours, in the form of ``results.json``.
+
+    Parameters
+    ----------
+    dataset, method, metric : str
+    cutoff : int
+    printed, ours, difference : float
+        In per cent.
+    status : str
+        How near ours is now.
+    settings : dict
+    """
+
+    dataset: str
+    method: str
+    metric: str
+    cutoff: int
+    printed: float
+    ours: float
+    difference: float
+    status: Status
+    settings: dict[str, Any]
+
+    def record(self) -> dict[str, Any]:
+        """Return what a file of results holds of it."""
+        return asdict(self)
+
+
+def table_work(tables: Sequence[Table], datasets: Datasets) -> Pieces:
+    """Return a measurement for every row, and for the settings that the paper states."""
+    pieces: Pieces = {}
+    for table in tables:
+        data = datasets[table.dataset]
+        for row in table.rows:
+            arguments = (data, table.cutoff, row.metric)
+            pieces[table.name, row.method] = partial(measure, row.ranker(), *arguments)
+            if row.as_printed:
+                ranker = row.ranker(**row.as_printed)
+                pieces[table.name, row.method, "as printed"] = partial(measure, ranker, *arguments)
+    return pieces
+
+
+def outcomes(tables: Sequence[Table], results: Results) -> list[Outcome]:
+    """Return every printed figure beside ours."""
+    return [outcome for table, row in _rows(tables) for outcome in compare(table, row, results)]
+
+
+def compare(table: Table, row: Row, results: Results) -> list[Outcome]:
+    """Return precision and recall of one row beside the printed ones."""
+    found: Measured = results[table.name, row.method]
+    ours = dict(zip(METRICS, found, strict=True))
+    settings = {**row.arguments(), **({"metric": row.metric} if row.metric else {})}
+    return [
+        Outcome(
+            table.dataset,
+            row.method,
+            metric,
+            table.cutoff,
+            figure.printed,
+            ours[metric],
+            ours[metric] - figure.printed,
+            status_of(figure.printed, ours[metric]),
+            settings,
+        )
+        for metric, figure in row.figures.items()
+    ]
+
+
+def moved(tables: Sequence[Table], results: Results) -> list[str]:
+    """Say of every figure that is no longer as near as recorded what it was and what it is."""
+    return [
+        f"{table.name}, {row.method}, {outcome.metric}@{table.cutoff}: recorded "
+        f'"{row.figures[outcome.metric].status}", now "{outcome.status}" '
+        f"(printed {outcome.printed:.2f}, ours {outcome.ours:.3f})"
+        for table, row in _rows(tables)
+        for outcome in compare(table, row, results)
+        if outcome.status != row.figures[outcome.metric].status
+    ]
+
+
+def table_section(table: Table, results: Results) -> Section:
+    """Return the table with every remark on it."""
+    cells = tuple(
+        (
+            row.method if outcome.metric == METRICS[0] else "",
+            f"{outcome.metric[0].upper()}@{table.cutoff}",
+            f"{outcome.printed:.2f}",
+            f"{outcome.ours:.3f}",
+            # Adding zero turns a rounded -0.0 into 0.0.
+            f"{round(outcome.difference, 3) + 0.0:+.3f}",
+            outcome.status,
+        )
+        for row in table.rows
+        for outcome in compare(table, row, results)
+    )
+    header = ("method", "measure", "printed", "ours", "difference", "status")
+    return Section(
+        f"{table.name}: {table.title}",
+        (_heading(table), *_remarks(table, results)),
+        grids=(Grid(header, cells, n_words=2),),
+    )
+
+
+def _heading(table: Table) -> str:
+    remark = f"{table.remark} " if table.remark else ""
+    return f"{remark}Bandwidth of the paper's graphs: sigma = {table.sigma:g}."
+
+
+def _remarks(table: Table, results: Results) -> Iterator[str]:
+    methods: dict[str, list[str]] = {}
+    for row in table.rows:
+        for text in filter(None, (row.reason, row.note + _stated(table, row, results))):
+            methods.setdefault(text, []).append(row.method)
+    for text, names in methods.items():
+        yield f"{', '.join(names)}: {text}"
+
+
+def _stated(table: Table, row: Row, results: Results) -> str:
+    if not row.as_printed:
+        return ""
+    found: Measured = results[table.name, row.method, "as printed"]
+    return f" As stated, ours is {found.precision:.2f} and {found.recall:.2f}."
+
+
+def _rows(tables: Sequence[Table]) -> Iterator[tuple[Table, Row]]:
+    return ((table, row) for table in tables for row in table.rows)

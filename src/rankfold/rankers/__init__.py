@@ -7,8 +7,7 @@ from rankfold.rankers.diffusion import (
     SelfDiffusion,
     TensorProductDiffusion,
 )
-from rankfold.rankers.distance import Euclidean
-from rankfold.rankers.expansion import QueryExpansion
+from rankfold.rankers.distance import Euclidean, QueryExpansion
 from rankfold.rankers.hypergraph import HypergraphRanking
 from rankfold.rankers.ran import RAN
 from rankfold.rankers.reciprocal import KReciprocal

@@ -33,7 +33,7 @@ class Base(NamedTuple):
     ending: sparse.csr_array
 
 
-class Learned(NamedTuple):
+class LearnedRows(NamedTuple):
     """Rows of W for the points of a region, and the scores for which they were learned.
 
     Columns are places in ``columns``, which begins with the points of the region itself. Of all
@@ -106,7 +106,7 @@ class Alternation:
             Where it is given, only the points of ``first`` are ever given a score, and only their
             rows are learned again, from stored candidates.
         """
-        turns = Turns(self, query, unseen, len(first.points) == self.engine.n_points, budget)
+        turns = HalfSteps(self, query, unseen, len(first.points) == self.engine.n_points, budget)
         best = turns.with_query(first)
         graph, course = turns.first_graph(best), _Course(turns)
         course.objective.append(turns.objective(graph, None))
@@ -128,7 +128,7 @@ class Alternation:
 
     def forever(self, query: Query, unseen: Neighbors, first: Solution) -> Iterator[Solution]:
         """Yield the scores of all points after one alternation, two, three, ... without end."""
-        turns = Turns(self, query, unseen, True, None)
+        turns = HalfSteps(self, query, unseen, True, None)
         scores = turns.with_query(first)
         while True:
             yield turns.without_unseen(scores)
@@ -161,7 +161,7 @@ class Alternation:
         return Base(weights, rows.cost, rows.squares, self.base(False).ending)
 
 
-class Turns:
+class HalfSteps:
     """The half-steps of Algorithm 1 for one query; unseen vectors are points after all others.
 
     Scores are zero outside a region, so rows of the graph that neither belong to a point with a
@@ -207,7 +207,7 @@ class Turns:
         inside = scores.points < self.n_points
         return replace(scores, points=scores.points[inside], scores=scores.scores[inside])
 
-    def first_graph(self, scores: Solution) -> Learned:
+    def first_graph(self, scores: Solution) -> LearnedRows:
         """Return the rows of the first graph that the scores touch."""
         unseen = ClosedForm.of(self.lists.unseen, self.step.n_neighbors)
         added = Rows(unseen.affinity(self.n_points), unseen.cost / self.step.unit)
@@ -216,7 +216,7 @@ class Turns:
             return self._whole(Rows(first.affinity(self.n_points), first.cost / unit), added)
         return self._assemble(self._bordered(scores.points, False), False, None, added)
 
-    def learn_graph(self, scores: Solution) -> Learned:
+    def learn_graph(self, scores: Solution) -> LearnedRows:
         """Take the S-step: learn the rows of all points with a score, and those bordering on them.
 
         With a budget only the former.
@@ -229,7 +229,7 @@ class Turns:
         scored = scores.points[scores.scores != 0]
         return self._rows(self._bordered(scored, True), scores)
 
-    def learn_scores(self, graph: Learned, start: Solution) -> Solution:
+    def learn_scores(self, graph: LearnedRows, start: Solution) -> Solution:
         """Take the f-step, Eq. (7), with the query eliminated exactly.
 
         Without a budget the region grows while its border asks for more than the tolerance.
@@ -247,7 +247,7 @@ class Turns:
             region = np.union1d(graph.points, self._bordered(new, True))
             graph = self._rows(region, learned_for)
 
-    def objective(self, graph: Learned, scores: Solution | None) -> float:
+    def objective(self, graph: LearnedRows, scores: Solution | None) -> float:
         """Return Eq. (5), for scores that agree with the query exactly.
 
         ``sum_ij (d_ij s_ij + gamma s_ij^2) + lambda sum_ij s_ij (f_i - f_j)^2 + sum_free f_i^2``;
@@ -265,7 +265,7 @@ class Turns:
         rest = np.sum(values[:n_region][free] ** 2)
         return float(graph.cost + ridge + self.step.smoothness * rough + rest)
 
-    def query_degree(self, graph: Learned) -> float:
+    def query_degree(self, graph: LearnedRows) -> float:
         """Return the smallest degree of a point of the query, negative ones among them."""
         places = np.searchsorted(graph.points, self.own)
         return float(graph.weights[places].sum(axis=1).min())
@@ -303,7 +303,7 @@ class Turns:
             met[some] = True
         return np.flatnonzero(met)
 
-    def _rows(self, points: IntArray, scores: Solution) -> Learned:
+    def _rows(self, points: IntArray, scores: Solution) -> LearnedRows:
         """Return rows learned for the scores."""
         inside = points[points < self.n_points]
         dense = self._dense(scores)
@@ -321,16 +321,18 @@ class Turns:
         form = ClosedForm.of(self.lists.stored.take(inside), self.step.n_neighbors)
         return Rows(form.affinity(self.n_points), form.cost / self.step.unit)
 
-    def _whole(self, learned: Rows, added: Rows) -> Learned:
+    def _whole(self, learned: Rows, added: Rows) -> LearnedRows:
         """Return the graph of all points and unseen vectors."""
         affinity = sparse.vstack([learned.affinity, added.affinity], format="csr")
         affinity.resize((self.n_all, self.n_all))
         weights = ((affinity + affinity.T) / 2).tocsr()
         everybody = np.arange(self.n_all)
         squares = learned.squares + added.squares
-        return Learned(everybody, everybody, weights, learned.cost + added.cost, squares)
+        return LearnedRows(everybody, everybody, weights, learned.cost + added.cost, squares)
 
-    def _assemble(self, points: IntArray, later: bool, change: Rows | None, added: Rows) -> Learned:
+    def _assemble(
+        self, points: IntArray, later: bool, change: Rows | None, added: Rows
+    ) -> LearnedRows:
         """Return the rows of ``W + (D + D') / 2`` for the points of a region, ascending."""
         base, n_region = self.alternation.base(later), len(points)
         inside = points[points < self.n_points]
@@ -361,9 +363,9 @@ class Turns:
         weights.eliminate_zeros()
         cost = base.cost + added.cost + (change.cost if change is not None else 0.0)
         squares = base.squares + added.squares
-        return Learned(points, np.concatenate([points, around]), weights, cost, squares)
+        return LearnedRows(points, np.concatenate([points, around]), weights, cost, squares)
 
-    def _solve(self, graph: Learned, start: Solution) -> tuple[Solution, FloatArray]:
+    def _solve(self, graph: LearnedRows, start: Solution) -> tuple[Solution, FloatArray]:
         """Return scores of the region, and the residuals at the points around it.
 
         The system of the region has the margins ``m = 1 + leak``, those of the whole graph are 1.
@@ -410,13 +412,13 @@ def ending_at(neighbors: Neighbors, n_neighbors: int) -> sparse.csr_array:
 class _Course:
     """Writes down what happens after every half-step."""
 
-    def __init__(self, turns: Turns) -> None:
+    def __init__(self, turns: HalfSteps) -> None:
         self.turns = turns
         self.objective: list[float] = []
         self.reach: list[float] = []
         self.query_degree: list[float] = []
 
-    def scores_learned(self, graph: Learned, scores: Solution) -> None:
+    def scores_learned(self, graph: LearnedRows, scores: Solution) -> None:
         self.objective.append(self.turns.objective(graph, scores))
         positive = np.maximum(scores.scores, 0.0)
         self.reach.append(float(positive.sum() ** 2 / (positive @ positive)))

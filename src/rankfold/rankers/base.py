@@ -43,7 +43,7 @@ from rankfold.rankers.ordering import (
     FUSION_NEIGHBORS,
     Fusion,
     FusionLike,
-    Hood,
+    Neighborhood,
     ordered,
     with_distances,
 )
@@ -373,7 +373,7 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
             for query, end in zip(queries, ends, strict=True)
         ]
 
-    def hood(self, query: Query, unseen: Neighbors | None = None) -> Hood:
+    def hood(self, query: Query, unseen: Neighbors | None = None) -> Neighborhood:
         """Return the neighbourhood of a checked query, in which distance is fused with shape.
 
         The neighbours of its vectors may be known already.
@@ -392,7 +392,7 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
             lists, row = engine.rows(query.ids[row : row + 1], width), 0
         near = lists.indices[row, :width], lists.sq_distances[row, :width]
         known = self._relative_degrees
-        return Hood.of(query, *near, self._degrees_of if known is None else known.take)
+        return Neighborhood.of(query, *near, self._degrees_of if known is None else known.take)
 
     def _degrees_of(self, points: IntArray) -> FloatArray:
         """Return the degrees of points beside the mean of all, where they were not kept."""

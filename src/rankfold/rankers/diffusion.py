@@ -10,18 +10,12 @@ import numpy as np
 
 from rankfold.check import check_choice, check_count, check_share
 from rankfold.graph import GraphRecipe
+from rankfold.graph.symmetric import degrees, inverse, random_walk, strongest, symmetric_walk
 from rankfold.parallel import check_stopped
 from rankfold.rankers.base import Unseen
 from rankfold.rankers.flow import Flow, degree_or_one
 from rankfold.rankers.ordering import FusionLike, joined, one_sided
-from rankfold.rankers.seeded import SeededRanker
-from rankfold.rankers.transition import (
-    degrees,
-    inverse,
-    random_walk,
-    strongest,
-    symmetric_walk,
-)
+from rankfold.rankers.walks import SeededRanker
 from rankfold.solvers.system import EPS, Wanted, longest_row
 from rankfold.types import FloatArray, Query, Solution, Trace, Weights
 

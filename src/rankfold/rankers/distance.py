@@ -1,15 +1,28 @@
-"""Plain distance: the baseline that every other method has to beat."""
+"""Plain distance, and query expansion, which moves the query and ranks by distance again."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import cast
 
 import numpy as np
+from scipy import sparse
 
-from rankfold.neighbors import Engine, mean_sq_distances, plain_sq_distances, positive_shares
+from rankfold.check import InputError, check_count, check_positive
+from rankfold.neighbors import (
+    GIVEN_METRICS,
+    Engine,
+    VectorEngine,
+    choose_engine,
+    live_points,
+    mean_sq_distances,
+    plain_sq_distances,
+    positive_shares,
+)
 from rankfold.rankers.base import Ranker, Unseen
 from rankfold.solvers import Wanted
-from rankfold.types import FloatArray, Query, Solution, Trace
+from rankfold.types import FloatArray, IntArray, Query, Solution, Trace
 
 
 class Euclidean(Ranker):
@@ -78,3 +91,166 @@ def _negative_shares(query: Query) -> FloatArray:
     negative = np.maximum(-query.weights, 0.0)
     shares: FloatArray = negative / max(1, np.count_nonzero(negative))
     return shares
+
+
+class QueryExpansion(Ranker):
+    """Query expansion, and augmentation of the database by the same rule.
+
+    The query becomes the mean of itself and of its nearest neighbours, each weighted by a power
+    of its similarity,
+
+        q' = (q + sum_j s_j^alpha x_j) / (1 + sum_j s_j^alpha),
+
+    and points are ranked by plain distance to ``q'``: alpha query expansion (Radenović, Tolias
+    and Chum, PAMI 2018). With alpha = 0 all count alike, which is average query expansion (Chum
+    and others, ICCV 2007). With ``augment``, every point of the database is replaced by the mean
+    with its own neighbours beforehand (Turcot and Lowe 2009; Arandjelović and Zisserman 2012).
+
+    For ``cosine``, ``s_j`` is the cosine, or zero where it is negative. For ``euclidean`` it is
+    ``1 - d_qj / m_q``, where ``m_q`` is the mean squared distance of the query to the points: the
+    same on vectors of length one around zero, and independent of origin and unit elsewhere.
+
+    Several examples are one query, their mean by weight. Negative examples are not expanded;
+    they push away as for `Euclidean`.
+
+    Parameters
+    ----------
+    n_neighbors : int
+        Neighbours that a query is averaged with.
+    alpha : float
+        Power of the similarity, zero or more.
+    augment : int
+        Neighbours that every point of the database is averaged with; 0 leaves them as they are.
+    metric : {"euclidean", "cosine"}
+        How distances are measured, see `ExactEngine`. Distances alone have no mean.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[0.0], [1.0], [2.1], [3.8], [4.4], [4.9], [5.5]])
+    >>> ranking = QueryExpansion(n_neighbors=2).fit(X).rank(ids=2, top=3)  # 3 is nearer than 0
+    >>> ranking.ids, ranking.scores.round(2)
+    (array([1, 0, 3]), array([-0.74, -3.46, -3.76]))
+    """
+
+    needs_vectors = True
+
+    def __init__(
+        self,
+        n_neighbors: int = 10,
+        alpha: float = 3.0,
+        augment: int = 0,
+        *,
+        metric: str = "euclidean",
+    ) -> None:
+        self.n_neighbors = n_neighbors
+        self.alpha = alpha
+        self.augment = augment
+        self.metric = metric
+
+    def _fit(self) -> None:
+        check_count(self.n_neighbors, "n_neighbors")
+        if self.alpha != 0:
+            check_positive(self.alpha, "alpha")
+        check_count(self.augment, "augment", least=0)
+        if self.metric in GIVEN_METRICS or not hasattr(self.engine_, "vectors"):
+            raise InputError(
+                f"metric is {self.metric!r}, but query expansion averages vectors, which distances "
+                "do not have; give vectors and metric='euclidean' or 'cosine', or use a method "
+                "that needs distances only, such as KReciprocal.",
+                "metric",
+            )
+        engine = self.engine_
+        self._slots = live_points(engine)
+        vectors = _vectors(engine, self._slots)
+        self._measure(vectors)
+        self._base = engine
+        if self.augment:
+            self._base = choose_engine(self._augmented(vectors), self.metric)
+            self._measure(_vectors(self._base, np.arange(len(vectors))))
+        else:
+            self._slots = np.arange(engine.n_points)
+
+    def amounts(self, query: Query, point: int, tol: float) -> FloatArray:
+        """Return what each example adds to the score; those that are averaged share it."""
+        place = int(np.searchsorted(self._slots, point))
+        expanded = self._expanded(self._placed(query))
+        rows = self._base.sq_distances(expanded.ids, expanded.vectors)
+        distances = np.array([row[place] for row in rows])
+        amounts = signed_shares(query)
+        amounts[query.weights > 0] *= distances[expanded.weights > 0]
+        amounts[query.weights < 0] *= distances[expanded.weights < 0]
+        return amounts
+
+    def _solve(
+        self,
+        queries: Sequence[Query],
+        wanted: Sequence[Wanted],
+        unseen: Unseen,
+    ) -> Iterator[tuple[Solution, Trace | None]]:
+        for query in queries:
+            expanded = self._expanded(self._placed(query))
+            scores = plain_scores(self._base, expanded, plain_sq_distances(self._base, expanded))
+            n_points = len(self._slots)
+            yield Solution(self._slots, scores, 0.0, solver="distance", n_touched=n_points), None
+
+    def _placed(self, query: Query) -> Query:
+        """Return the query with places among the points that are searched."""
+        return replace(query, ids=np.searchsorted(self._slots, query.ids))
+
+    def _expanded(self, query: Query) -> Query:
+        """Return a query of one vector, beside the negative examples."""
+        shares, n_ids = positive_shares(query), len(query.ids)
+        examples = np.concatenate([_vectors(self._base, query.ids), query.vectors])
+        if self.metric == "cosine":
+            examples = examples / np.linalg.norm(examples, axis=1, keepdims=True)
+        found = self._base.nearest(query, self.n_neighbors)
+        near = found.indices[0][found.indices[0] >= 0].astype(np.intp)
+        whole = shares @ self._typical(examples)
+        weights = self._similarity(found.sq_distances[0, : len(near)], whole)
+        total = shares @ examples + weights @ _vectors(self._base, near)
+        mean = total / (1 + weights.sum())
+        negative = query.weights < 0
+        return Query(
+            query.ids[negative[:n_ids]],
+            np.concatenate([mean[None, :], query.vectors[negative[n_ids:]]]),
+            np.concatenate([query.weights[:n_ids][negative[:n_ids]], [1.0],
+                            query.weights[n_ids:][negative[n_ids:]]]),
+        )  # fmt: skip
+
+    def _augmented(self, vectors: FloatArray) -> FloatArray:
+        """Return the mean of every point and its neighbours."""
+        found = self.engine_.rows(self._slots, self.augment)
+        rows, columns = np.nonzero(found.indices >= 0)
+        near = np.searchsorted(self._slots, found.indices[rows, columns])
+        weights = self._similarity(found.sq_distances[rows, columns], self._typical(vectors)[rows])
+        n_points = len(vectors)
+        mean = sparse.csr_array((weights, (rows, near)), shape=(n_points, n_points))
+        total = vectors + mean @ vectors
+        augmented: FloatArray = total / (1 + mean.sum(axis=1))[:, None]
+        return augmented
+
+    def _measure(self, vectors: FloatArray) -> None:
+        """Learn the centre of the points, and their mean squared distance to it."""
+        wide = vectors.astype(np.float64)
+        self._centre = wide.mean(axis=0)
+        self._spread = float(((wide - self._centre) ** 2).sum(axis=1).mean())
+
+    def _typical(self, vectors: FloatArray) -> FloatArray:
+        """Return the squared distance at which nothing is left of similarity."""
+        if self.metric == "cosine":
+            return np.full(len(vectors), 2.0)
+        away: FloatArray = ((vectors - self._centre) ** 2).sum(axis=1)
+        return away + self._spread
+
+    def _similarity(self, sq_distances: FloatArray, typical: FloatArray) -> FloatArray:
+        relative = np.divide(
+            sq_distances, typical, out=np.zeros(len(sq_distances)), where=typical > 0
+        )
+        similar = np.maximum(1 - relative, 0.0)
+        weights: FloatArray = similar**self.alpha
+        return weights
+
+
+def _vectors(engine: Engine, places: IntArray) -> FloatArray:
+    return cast(VectorEngine, engine).vectors(places)

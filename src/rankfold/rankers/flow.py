@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rankfold.graph import ClosedForm
-from rankfold.rankers.transition import inverse
+from rankfold.graph.symmetric import inverse
 from rankfold.types import FloatArray, IntArray, Query, Weights
 
 

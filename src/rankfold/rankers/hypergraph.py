@@ -10,11 +10,11 @@ from scipy import sparse
 
 from rankfold.check import check_count
 from rankfold.graph import AdaptiveGraph, candidate_lists
+from rankfold.graph.symmetric import random_walk, strongest
 from rankfold.neighbors import live_points
 from rankfold.parallel import check_stopped
 from rankfold.rankers.base import Unseen
-from rankfold.rankers.seeded import SeededRanker
-from rankfold.rankers.transition import random_walk, strongest
+from rankfold.rankers.walks import SeededRanker
 from rankfold.solvers.system import EPS, Wanted, longest_row
 from rankfold.types import IntArray, Query, Solution, Trace
 

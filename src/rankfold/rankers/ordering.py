@@ -42,7 +42,7 @@ RANK_OFFSET = 60
 """What reciprocal rank fusion adds to every rank (Cormack, Clarke and Buettcher, SIGIR 2009)."""
 
 
-class Hood(NamedTuple):
+class Neighborhood(NamedTuple):
     """The neighbourhood of a query, whose spread is its own unit of distance.
 
     Parameters
@@ -68,7 +68,7 @@ class Hood(NamedTuple):
         indices: IntArray,
         sq_distances: FloatArray,
         degrees_of: Callable[[IntArray], FloatArray],
-    ) -> Hood:
+    ) -> Neighborhood:
         """Return the neighbourhood, from a sorted list of the points near a query.
 
         ``degrees_of`` gives the degrees of points, beside the mean of all.
@@ -167,7 +167,7 @@ class Fusion(NamedTuple):
         return Fused(self.kind, self.weight, horizon, hubness)
 
     def fuse(
-        self, engine: Engine, query: Query, hood: Hood, solution: Solution, top: int
+        self, engine: Engine, query: Query, hood: Neighborhood, solution: Solution, top: int
     ) -> tuple[Solution, float]:
         """Fuse the best points of a solution with their distances.
 
@@ -210,7 +210,7 @@ class Fusion(NamedTuple):
         ), beyond
 
     def _distances(
-        self, engine: Engine, query: Query, hood: Hood, points: IntArray, listed: FloatArray
+        self, engine: Engine, query: Query, hood: Neighborhood, points: IntArray, listed: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
         """Return how far points are from the query, in its unit, and in squared distance.
 
@@ -227,7 +227,7 @@ class Fusion(NamedTuple):
         return u, mean
 
     def everywhere(
-        self, engine: Engine, query: Query, hood: Hood, shape: FloatArray, others: BoolArray
+        self, engine: Engine, query: Query, hood: Neighborhood, shape: FloatArray, others: BoolArray
     ) -> tuple[FloatArray, Fused]:
         """Fuse the shape scores of all points, of which ``others`` are ranked."""
         mixture, scores = self.mixture(hood.hubness), shape.copy()
@@ -244,7 +244,7 @@ class Fusion(NamedTuple):
         return scores, mixture
 
     def _beyond(
-        self, solution: Solution, hood: Hood, points: IntArray, shape: FloatArray, cut: bool
+        self, solution: Solution, hood: Neighborhood, points: IntArray, shape: FloatArray, cut: bool
     ) -> float:
         """Return what a point that is no candidate can score at most.
 

@@ -11,12 +11,12 @@ from scipy.sparse.linalg import cg
 
 from rankfold.check import check_count
 from rankfold.graph import GraphRecipe
+from rankfold.graph.symmetric import degrees, inverse, random_walk, scale_rows
 from rankfold.parallel import check_stopped
 from rankfold.rankers.base import Unseen
 from rankfold.rankers.flow import Flow, transduction_flow
 from rankfold.rankers.ordering import FusionLike, joined, one_sided
-from rankfold.rankers.seeded import GraphRanker
-from rankfold.rankers.transition import degrees, inverse, random_walk, scale_rows
+from rankfold.rankers.walks import GraphRanker
 from rankfold.solvers.system import EPS, Wanted, longest_row, without_noise
 from rankfold.types import (
     NEGATIVE_WEIGHT,

@@ -1,6 +1,6 @@
 """The service: an index over HTTP, with a page to look at."""
 
 from rankfold.service.app import create_app
-from rankfold.service.settings import Settings
+from rankfold.service.limits import Settings
 
 __all__ = ["Settings", "create_app"]

@@ -10,15 +10,29 @@ from fastapi import FastAPI
 
 from rankfold.check import InputError
 from rankfold.databases import Collection
+from rankfold.datasets import load
 from rankfold.index import Index
-from rankfold.service import reading, writing
-from rankfold.service.description import describe
-from rankfold.service.examples import EXAMPLES, build_examples
-from rankfold.service.pages import page_router
-from rankfold.service.protection import protect
+from rankfold.service import routes
+from rankfold.service.handlers import Served
+from rankfold.service.limits import Settings
+from rankfold.service.middleware import protect
+from rankfold.service.problems import describe
 from rankfold.service.responses import Health
-from rankfold.service.served import Served
-from rankfold.service.settings import Settings
+from rankfold.service.routes import page_router
+
+EXAMPLES = {"two-moons": ("moons", "moon"), "three-rings": ("rings", "ring")}
+"""Names of the examples, the data set of each, and what its labels are called."""
+
+
+def build_examples() -> dict[str, Index]:
+    """Build them; they are gone when they are closed."""
+    return {name: _build(*example) for name, example in EXAMPLES.items()}
+
+
+def _build(dataset: str, column: str) -> Index:
+    data = load(dataset)
+    return Index.build(data.X, payload={column: data.labels})
+
 
 DESCRIPTION = """\
 Rank by the shape of the data. Errors are problems (RFC 9457) that name the field. A change is on
@@ -65,7 +79,7 @@ def create_app(
     )
     app.state.served = {served.name: served for served in (*own, *given)}
     protect(app, settings, {**indexes, **examples})
-    for router in (reading.router, writing.router, page_router()):
+    for router in (routes.read_router, routes.write_router, page_router()):
         app.include_router(router)
 
     @app.head("/health", include_in_schema=False)

@@ -5,9 +5,30 @@ from __future__ import annotations
 import json
 import logging
 import warnings
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from secrets import token_hex
 
 from sklearn.exceptions import ConvergenceWarning
+from starlette.types import Scope
+
+PLACE = "rankfold.record"
+
+
+@dataclass
+class Record:
+    """Notes about one request, for the log and the metrics."""
+
+    request_id: str = field(default_factory=lambda: token_hex(8))
+    reason: str = ""
+    level: int = logging.INFO
+
+
+def record_of(scope: Scope) -> Record:
+    """Return the notes about a request; new ones if there are none."""
+    record: Record = scope.setdefault(PLACE, Record())
+    return record
+
 
 FIELDS = ("request_id", "method", "route", "status", "milliseconds")
 LOGGERS = ("rankfold.service", "uvicorn", "py.warnings")

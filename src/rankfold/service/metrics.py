@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import logging
+import re
 from collections.abc import Mapping, Sized
 from contextlib import suppress
+from time import perf_counter
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rankfold.check import StorageError
-from rankfold.service.problems import Problem
-from rankfold.service.settings import Settings
-from rankfold.service.turns import Turns
+from rankfold.service.limits import Limiter, Settings
+from rankfold.service.logs import PLACE, Record
+from rankfold.service.problems import ProblemError
 
 METHODS = ("GET", "HEAD", "POST", "OPTIONS")
 OTHER = "other"
@@ -26,7 +31,7 @@ class Metrics:
 
     Parameters
     ----------
-    turns : Turns
+    turns : Limiter
     indexes : mapping of names to indexes
         Read when the metrics are asked for, in a thread of their own: the metrics are needed most
         when all others are busy.
@@ -34,7 +39,7 @@ class Metrics:
 
     content_type = CONTENT_TYPE_LATEST
 
-    def __init__(self, turns: Turns, indexes: Mapping[str, Sized]) -> None:
+    def __init__(self, turns: Limiter, indexes: Mapping[str, Sized]) -> None:
         registry = CollectorRegistry(auto_describe=True)
         self._registry = registry
         self._requests = Counter(
@@ -71,7 +76,7 @@ class Metrics:
         waiting.set_function(lambda: turns.waiting)
         self._points = Gauge("rankfold_points", "Points of an index.", ["index"], registry=registry)
         self._indexes = indexes
-        self._counting = Turns(Settings(running=1, timeout=PATIENCE))
+        self._counting = Limiter(Settings(running=1, timeout=PATIENCE))
 
     def answered(self, route: str, method: str, status: str, seconds: float) -> None:
         """Count a request."""
@@ -91,7 +96,7 @@ class Metrics:
 
     async def text(self) -> bytes:
         """Return all as text; where the indexes do not answer soon, with the points known last."""
-        with suppress(Problem):
+        with suppress(ProblemError):
             counts = await self._counting.run("light", counted, self._indexes)
             self._points.clear()
             for name, n_points in counts.items():
@@ -106,3 +111,74 @@ def counted(indexes: Mapping[str, Sized]) -> dict[str, int]:
         with suppress(StorageError):
             counts[name] = len(index)
     return counts
+
+
+HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "X-Frame-Options": "DENY",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Content-Security-Policy": "default-src 'self'; img-src 'self' data: blob:; object-src 'none'; "
+    "base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
+}
+PLAIN = re.compile(r"[A-Za-z0-9._-]{1,64}")
+UNMATCHED = "unmatched"
+GONE = "gone"
+"""The status, in metrics, of a request whose client did not wait for the answer."""
+
+log = logging.getLogger("rankfold.service")
+
+
+class Recorder:
+    """Middleware that gives each request an id, and each answer its headers, metrics and log line.
+
+    Parameters
+    ----------
+    app : ASGI app
+    metrics : Metrics
+    """
+
+    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
+        self._app, self._metrics = app, metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        start = perf_counter()
+        scope[PLACE] = record = _new_record(scope)
+        status: int | None = None
+
+        async def noted(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                headers = MutableHeaders(scope=message)
+                headers.update({**HEADERS, "X-Request-ID": record.request_id})
+            await send(message)
+
+        try:
+            await self._app(scope, receive, noted)
+        finally:
+            self._note(scope, record, status, perf_counter() - start)
+
+    def _note(self, scope: Scope, record: Record, status: int | None, seconds: float) -> None:
+        route = getattr(scope.get("route"), "path", UNMATCHED)
+        self._metrics.answered(route, scope["method"], str(status or GONE), seconds)
+        if record.reason:
+            self._metrics.rejected(record.reason)
+        fields = {
+            "request_id": record.request_id,
+            "method": scope["method"],
+            "route": route,
+            "status": status,
+            "milliseconds": round(1000 * seconds, 1),
+        }
+        log.log(record.level, "request" if status else GONE, extra=fields)
+
+
+def _new_record(scope: Scope) -> Record:
+    """Begin the notes; a client's own id is kept where it is short and plain."""
+    given = Headers(scope=scope).get("x-request-id", "")
+    return Record(given) if PLAIN.fullmatch(given) else Record()

@@ -1,24 +1,178 @@
-"""How every error becomes application/problem+json that names the field and nothing else."""
+"""Every error as application/problem+json, and as the OpenAPI description lists it."""
 
 from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
+from fastapi.openapi.utils import get_openapi
+from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rankfold.check import InputError, StorageError, UnreachableError
-from rankfold.service.description import PROBLEM_KIND
-from rankfold.service.fields import field_errors
-from rankfold.service.records import record_of
+from rankfold.service.logs import record_of
+from rankfold.service.requests import Parameters
+
+MOST = 20
+LONGEST_NAME = 60
+
+
+def field_errors(error: RequestValidationError) -> list[tuple[str, str]]:
+    """Return fields and what is wrong with each, such as ``queries[3].where``."""
+    found: dict[str, list[str]] = {}
+    for one in error.errors():
+        name, message = _field_and_message(one, error.body)
+        if name not in found and len(found) == MOST:
+            break
+        messages = found.setdefault(name, [])
+        if message not in messages:
+            messages.append(message)
+    return [(name, "; or: ".join(messages)) for name, messages in found.items()]
+
+
+def _field_and_message(error: Any, body: Any) -> tuple[str, str]:
+    origin, *parts = error["loc"] or ("body",)
+    if error["type"] == "json_invalid":
+        why = error.get("ctx", {}).get("error", "it cannot be read")
+        return "body", f"this is no JSON: {why} (at character {parts[0]})"
+    name = _path(parts, body, error["type"]) if origin == "body" else _joined(parts)
+    if error["type"] == "extra_forbidden":
+        return name, _unknown(str(parts[-1]))
+    return name or str(origin), error["msg"].removeprefix("Value error, ")
+
+
+def _unknown(name: str) -> str:
+    if name in Parameters.model_fields:
+        return f"this is a parameter of the method; write 'parameters': {{'{name}': ...}}"
+    return "there is no such field; /openapi.json has those that there are"
+
+
+def _path(parts: Sequence[str | int], sent: Any, kind: str) -> str:
+    """Write the place of an error; parts that are not in the body name types, not fields."""
+    kept: list[str | int] = []
+    for part in parts:
+        if isinstance(sent, dict) and (part in sent or kind == "missing"):
+            kept.append(part)
+            sent = sent.get(part)
+        elif isinstance(sent, list) and isinstance(part, int) and part < len(sent):
+            kept.append(part)
+            sent = sent[part]
+    return _joined(kept)
+
+
+def _joined(parts: Sequence[str | int]) -> str:
+    """Join names and numbers.
+
+    Examples
+    --------
+    >>> _joined(["queries", 3, "where"])
+    'queries[3].where'
+    """
+    written = "".join(
+        f"[{part}]" if isinstance(part, int) else f".{part[:LONGEST_NAME]}" for part in parts
+    )
+    return written.removeprefix(".")
+
+
+PROBLEM_KIND = "application/problem+json"
+REFERENCE = "#/components/schemas/"
+NOT_OURS = ("HTTPValidationError", "ValidationError")
+"""Schemas of the framework, for answers that are never sent."""
+
+ALWAYS, OF_A_BODY = (421, 503), (400, 408, 413, 415)
+WHY = {
+    400: "The body is no JSON in UTF-8, or nested too deeply.",
+    401: "The service has a key, and it was not given.",
+    403: "The index is served for reading only.",
+    404: "There is no index of this name.",
+    408: "The body did not arrive in time.",
+    413: "The body is too long.",
+    415: "The body is not of the type application/json.",
+    421: "The service does not answer to the host that was asked for.",
+    422: "Something in the request cannot be used; `errors` name the fields.",
+    503: "There is too much to do, it took too long, or a database does not answer.",
+}
+
+
+class FieldError(BaseModel):
+    """What is wrong with a field."""
+
+    field: str = Field(examples=["queries[3].where"])
+    message: str
+
+
+class Problem(BaseModel):
+    """What is wrong with a request (RFC 9457)."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    errors: list[FieldError]
+    request_id: str = Field(description="Under which the log has it.")
+
+
+def describe(app: FastAPI) -> None:
+    """Let an app describe itself completely."""
+
+    def description() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            app.openapi_schema = _described(app)
+        return app.openapi_schema
+
+    app.openapi = description  # type: ignore[method-assign]
+
+
+def _described(app: FastAPI) -> dict[str, Any]:
+    whole = get_openapi(
+        title=app.title, version=app.version, description=app.description, routes=app.routes
+    )
+    schemas = whole["components"]["schemas"]
+    for name in NOT_OURS:
+        schemas.pop(name, None)
+    problem = Problem.model_json_schema(ref_template=REFERENCE + "{model}")
+    schemas |= problem.pop("$defs") | {Problem.__name__: problem}
+    for path, operations in whole["paths"].items():
+        for operation in operations.values():
+            answers = operation["responses"]
+            answers |= {str(status): _problem(status) for status in _statuses(path, operation)}
+            operation["responses"] = dict(sorted(answers.items()))
+    return whole
+
+
+def _statuses(path: str, operation: dict[str, Any]) -> Iterator[int]:
+    """Yield the problems that an operation can answer."""
+    yield from ALWAYS
+    if "requestBody" in operation:
+        yield from OF_A_BODY
+    if "requestBody" in operation or "parameters" in operation:
+        yield 422
+    if "security" in operation:
+        yield 401
+    if "write" in operation.get("tags", ()):
+        yield 403
+    if "{name}" in path:
+        yield 404
+
+
+def _problem(status: int) -> dict[str, Any]:
+    answer: dict[str, Any] = {
+        "description": WHY[status],
+        "content": {PROBLEM_KIND: {"schema": {"$ref": REFERENCE + Problem.__name__}}},
+    }
+    headers = {401: "WWW-Authenticate", 503: "Retry-After"}
+    if status in headers:
+        answer["headers"] = {headers[status]: {"schema": {"type": "string"}}}
+    return answer
+
 
 LONGEST = 1000
 """Characters of a message; what was sent is not sent back at length."""
@@ -33,7 +187,7 @@ log = logging.getLogger("rankfold.service")
 
 
 @dataclass(eq=False)
-class Problem(Exception):  # noqa: N818, it is named after what is sent
+class ProblemError(Exception):
     """An answer that says what is wrong.
 
     Parameters
@@ -87,28 +241,28 @@ def shortened(text: str) -> str:
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
 
 
-def problem_of(error: Exception) -> Problem | None:
+def problem_of(error: Exception) -> ProblemError | None:
     """Return what a client may know about an error; None where that is nothing."""
-    if isinstance(error, Problem):
+    if isinstance(error, ProblemError):
         return error
     if isinstance(error, HTTPException):
         detail = WORDS.get(error.status_code, str(error.detail))
-        return Problem(error.status_code, detail, headers=error.headers)
+        return ProblemError(error.status_code, detail, headers=error.headers)
     if isinstance(error, RequestValidationError):
         errors = field_errors(error)
         first = ": ".join(part for part in errors[0] if part) if errors else "cannot be read"
-        return Problem(422, first, errors=errors)
+        return ProblemError(422, first, errors=errors)
     if isinstance(error, InputError) and not isinstance(error, StorageError):
         errors = [(error.argument, str(error))] if error.argument else []
-        return Problem(422, str(error), errors=errors)
+        return ProblemError(422, str(error), errors=errors)
     return None
 
 
-def unexpected(error: Exception, scope: Scope) -> Problem:
+def unexpected(error: Exception, scope: Scope) -> ProblemError:
     """Log an error that is ours, and return a problem that keeps it to ourselves."""
     if isinstance(error, UnreachableError):
         log.warning(str(error), extra={"request_id": record_of(scope).request_id})
-        return Problem(
+        return ProblemError(
             503,
             "the database of this index does not answer at the moment; try again later. If this "
             "was a change, look first whether it was made.",
@@ -117,12 +271,14 @@ def unexpected(error: Exception, scope: Scope) -> Problem:
         )
     log.error("error", exc_info=error, extra={"request_id": record_of(scope).request_id})
     if isinstance(error, StorageError):
-        return Problem(
+        return ProblemError(
             503,
             "the index cannot be used at the moment; the log says why.",
             headers={"Retry-After": "5"},
         )
-    return Problem(500, "something went wrong inside; the log says what, under the request_id.")
+    return ProblemError(
+        500, "something went wrong inside; the log says what, under the request_id."
+    )
 
 
 def handle(request: Request, error: Exception) -> Response:
@@ -133,11 +289,11 @@ def handle(request: Request, error: Exception) -> Response:
 
 def answer_problems(app: FastAPI) -> None:
     """Let an app answer all errors as problems."""
-    for kind in (Problem, HTTPException, RequestValidationError, InputError):
+    for kind in (ProblemError, HTTPException, RequestValidationError, InputError):
         app.add_exception_handler(kind, handle)
 
 
-class Shield:
+class ErrorMiddleware:
     """Middleware that answers whatever error is left.
 
     The handler of an app for every exception stands outside of all middleware, so that its answers

@@ -241,7 +241,7 @@ class Question(Body):
     )
 
 
-class Wanted(Body):
+class Lookup(Body):
     """Points to look up."""
 
     ids: Some

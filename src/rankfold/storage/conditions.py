@@ -1,39 +1,131 @@
-"""Conditions on payload and ids, turned into SQL that holds nothing a user wrote.
-
-A condition is made of tests, joined by ``and``, ``or``, ``not`` and parentheses::
-
-    price < 10 and (color = "red" or color in ("blue", "green")) and not sold
-
-=====================================  ====================================================
-test                                   holds for points
-=====================================  ====================================================
-``price < 10``                         also ``=``, ``!=``, ``<=``, ``>``, ``>=``
-``color in ("blue", "green")``         with one of these values; also ``not in``
-``price between 5 and 10``             from 5 to 10, both included; also ``not between``
-``name like "A%"``                     ``%`` is any text, ``_`` any character, the letters
-                                       a to z are as good as A to Z; also ``not like``
-``note is null``                       without a value; also ``is not null``
-``sold``                               where a column of true and false is true
-=====================================  ====================================================
-
-Values are numbers, texts in single or double quotes (doubled inside: ``'it''s'``), ``true`` and
-``false``. Columns with unusual names stand in backticks: ```my column` > 3``. ``id`` is a column
-too; ids that are numbers are compared with numbers, and texts with texts.
-
-Every test is either true or false. A test of a missing value is false, that is also
-``color != "red"``; ``not`` of it is true, so ``not color = "red"`` holds for points without color.
-"""
+"""Conditions on payload and ids, parsed and turned into SQL that holds nothing a user wrote."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import isinf
 
 from rankfold.check import InputError
-from rankfold.storage.columns import UNKNOWN, Column
-from rankfold.storage.dialect import SQLITE, Dialect, Literal
-from rankfold.storage.ids import WHOLE
-from rankfold.storage.tokens import Token, mistake, tokens
+from rankfold.storage.columns import UNKNOWN, WHOLE, Column, check_texts
+
+LONGEST_CONDITION = 10_000
+KEYWORDS = frozenset(["and", "or", "not", "in", "between", "like", "is", "null", "true", "false"])
+SHOWN = 60
+"""Characters shown on either side of a mistake."""
+
+PATTERN = re.compile(
+    r"""
+    (?P<number> [+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?!\w) )
+    | (?P<word> [^\W\d]\w* )
+    | (?P<text> "(?:[^"]|"")*" | '(?:[^']|'')*' )
+    | (?P<name> `(?:[^`]|``)+` )
+    | (?P<symbol> <= | >= | != | [=<>(),] )
+    """,
+    re.VERBOSE,
+)
+
+
+@dataclass(frozen=True)
+class Token:
+    """A piece of a condition: a keyword, name, number, text, symbol or the end."""
+
+    kind: str
+    text: str
+    position: int
+
+    def __str__(self) -> str:
+        return "the end" if self.kind == "end" else self.text
+
+
+def tokens(condition: str) -> list[Token]:
+    """Cut a condition into its pieces.
+
+    Examples
+    --------
+    >>> [(token.kind, token.text) for token in tokens("a >= 1.5 and `my b` = 'it''s'")][:5]
+    [('name', 'a'), ('symbol', '>='), ('number', '1.5'), ('keyword', 'and'), ('name', 'my b')]
+    """
+    if not isinstance(condition, str):
+        raise InputError(f"a condition is {condition!r}, but must be text such as 'price < 10'.")
+    if len(condition) > LONGEST_CONDITION:
+        raise InputError(
+            f"a condition has {len(condition)} characters, but may have {LONGEST_CONDITION}."
+        )
+    check_texts([condition], "a condition")
+    found = []
+    place = 0
+    while rest := condition[place:].lstrip():
+        place = len(condition) - len(rest)
+        match = PATTERN.match(condition, place)
+        if match is None:
+            raise mistake(condition, place, f"{rest[0]!r} cannot be read{_hint(rest[0])}")
+        found.append(_token(match))
+        place = match.end()
+    return [*found, Token("end", "", len(condition))]
+
+
+def mistake(condition: str, position: int, message: str) -> InputError:
+    """Return an error that shows where in a condition it lies."""
+    start = max(0, position - SHOWN)
+    line = "".join(c if c.isprintable() else " " for c in condition[start : position + SHOWN])
+    return InputError(f"in a condition, {message}:\n  {line}\n  {' ' * (position - start)}^")
+
+
+def _token(match: re.Match[str]) -> Token:
+    kind, text = str(match.lastgroup), match.group()
+    if kind == "word":
+        is_keyword = text.lower() in KEYWORDS
+        kind, text = ("keyword", text.lower()) if is_keyword else ("name", text)
+    elif kind in ("text", "name"):
+        text = text[1:-1].replace(text[0] * 2, text[0])
+    return Token(kind, text, match.start())
+
+
+def _hint(character: str) -> str:
+    if character in "\"'`":
+        return "; the quotation mark has no end"
+    return "; put names of columns with unusual characters into `backticks`"
+
+
+Literal = bool | int | float | str
+
+
+class Dialect:
+    """SQL as SQLite understands it; other databases override what they write differently.
+
+    Every method returns SQL that is true or false, never null, and the values to bind to its marks.
+    ``kind`` is that of a column, or "id"; ``key`` is what the column is called in the database.
+    """
+
+    def present(self, kind: str, key: str) -> str:
+        """Return the test for a value that is not missing."""
+        return f"{key} IS NOT NULL"
+
+    def compared(
+        self, kind: str, key: str, sign: str, value: Literal
+    ) -> tuple[str, Sequence[object]]:
+        """Compare a column with a value that fits its kind."""
+        test = f"({key} IS NOT NULL AND {key} {sign} ?)"
+        if kind == "id" and sign != "=":
+            stored = "text" if isinstance(value, str) else "integer"
+            test = f"(typeof({key}) = '{stored}' AND {test})"
+        return test, [value]
+
+    def one_of(
+        self, kind: str, key: str, values: Sequence[Literal]
+    ) -> tuple[str, Sequence[object]]:
+        """Look for one of several values."""
+        return f"({key} IS NOT NULL AND {key} IN ({', '.join('?' * len(values))}))", values
+
+    def like(self, kind: str, key: str, pattern: str) -> tuple[str, Sequence[object]]:
+        """Compare a text with a pattern; the letters a to z are as good as A to Z."""
+        return f"(typeof({key}) = 'text' AND {key} LIKE ?)", [pattern]
+
+
+SQLITE = Dialect()
+
 
 DEEPEST = 12
 """Levels of parentheses and ``not``; beyond 15, SQLite runs out of its stack of 100 symbols."""

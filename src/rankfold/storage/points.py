@@ -8,10 +8,18 @@ from math import inf
 import numpy as np
 
 from rankfold.check import InputError, StorageError
-from rankfold.storage.columns import EXACT, Column, Value, Values, too_large
-from rankfold.storage.database import Database, Row, checksum, damaged
-from rankfold.storage.ids import Id, Slots, few, ids_twice
-from rankfold.storage.manifest import POINTS_BY_ID, points_table
+from rankfold.storage.columns import (
+    EXACT,
+    Column,
+    Id,
+    Slots,
+    Value,
+    Values,
+    few,
+    ids_twice,
+    too_large,
+)
+from rankfold.storage.database import POINTS_BY_ID, Database, Row, checksum, damaged, points_table
 
 FEW = 1000
 """Up to so many points are looked up one by one, without counting all."""

@@ -13,7 +13,7 @@ from sklearn.base import clone
 from rankfold import InputError, Query, datasets
 from rankfold.check import check_query
 from rankfold.graph.collective import CANDIDATES, learning_of
-from rankfold.neighbors import LivingEngine
+from rankfold.neighbors import DynamicEngine
 from rankfold.types import NOBODY
 
 N = 90
@@ -114,7 +114,7 @@ def test_where_it_is_declined_answers_are_those_of_ran(options, solver, n_points
 @pytest.mark.parametrize("gamma", ["own", "shared"])
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_where_it_is_declined_any_point_may_become_a_neighbour(gamma, solver):
-    engine = LivingEngine.build(datasets.load("digits").X[:300], "euclidean", CANDIDATES)
+    engine = DynamicEngine.build(datasets.load("digits").X[:300], "euclidean", CANDIDATES)
     engine.learned = learning_of(engine, 5, 30.0).run()
     assert engine.learned.n_rounds == 0
     options = {"gamma": gamma, "solver": solver, "max_iter": 2, "guard": False}
@@ -171,7 +171,7 @@ def test_a_ranker_fitted_again_forgets_what_was_learned():
 
 
 def living(learned=True, k=4, n=N):
-    engine = LivingEngine.build(curve(n), "euclidean", CANDIDATES)
+    engine = DynamicEngine.build(curve(n), "euclidean", CANDIDATES)
     if learned:
         engine.learned = learning_of(engine, k, 3.0).run()
     return engine
@@ -239,7 +239,7 @@ def test_a_ranker_follows_changes_as_one_fitted_anew():
 
 def test_a_ranker_does_not_follow_where_one_fitted_anew_has_another_graph():
     X = STRANDS
-    engine = LivingEngine.build(X, "euclidean", CANDIDATES)
+    engine = DynamicEngine.build(X, "euclidean", CANDIDATES)
     engine.learned = learning_of(engine, 5, 30.0).run()
     assert engine.learned.n_neighbors == 10
     engine.remove(np.arange(9, len(X)))

@@ -12,21 +12,21 @@ from learning_cases import ALWAYS
 from ran_cases import sheet
 
 from rankfold.graph.collective import CANDIDATES, learning_of
-from rankfold.neighbors import Learned, LivingEngine, Round, changed_rows
-from rankfold.neighbors.learned import without
+from rankfold.neighbors import DynamicEngine, Learned, Round, changed_rows
+from rankfold.neighbors.given import without
 from rankfold.types import NOBODY, Neighbors
 
 
 @cache
 def state():
-    engine = LivingEngine.build(sheet(90), "euclidean", CANDIDATES)
+    engine = DynamicEngine.build(sheet(90), "euclidean", CANDIDATES)
     engine.learned = replace(learning_of(engine, 3, 3.0), attempts=ALWAYS).run()
     assert engine.learned.n_rounds
     return engine.state()
 
 
 def learned_engine():
-    return LivingEngine.restore(*state())
+    return DynamicEngine.restore(*state())
 
 
 def lists_of(engine):
@@ -91,7 +91,7 @@ def test_compacting_changes_numbers_alone(seed, n_removed, n_added):
     if n_added:
         engine.add(sheet(n_added, seed))
     arrays, kept_settings, slots = engine.compacted()
-    fresh = LivingEngine.restore(arrays, kept_settings)
+    fresh = DynamicEngine.restore(arrays, kept_settings)
     before, plain = engine.learned.current(engine)
     after, plain_after = fresh.learned.current(fresh)
     np.testing.assert_array_equal(slots[plain_after], plain)
@@ -122,7 +122,7 @@ def test_a_row_that_lost_too_many_has_its_plain_list():
 def test_restored_state_is_the_same():
     engine = learned_engine()
     arrays, given_settings = engine.state()
-    other = LivingEngine.restore(arrays, json.loads(json.dumps(given_settings))).learned
+    other = DynamicEngine.restore(arrays, json.loads(json.dumps(given_settings))).learned
     assert other.settings() == engine.learned.settings()
     assert other.rounds == engine.learned.rounds
     np.testing.assert_array_equal(other.lists.indices, engine.learned.lists.indices)
@@ -130,14 +130,14 @@ def test_restored_state_is_the_same():
 
 
 def test_nothing_learned_is_nothing_restored():
-    engine = LivingEngine.build(sheet(30), "euclidean", 10)
+    engine = DynamicEngine.build(sheet(30), "euclidean", 10)
     arrays, given_settings = engine.state()
-    assert LivingEngine.restore(arrays, given_settings).learned is None
+    assert DynamicEngine.restore(arrays, given_settings).learned is None
     assert Learned.restore({}, None) is None
 
 
 def test_where_nothing_was_kept_all_lists_are_plain():
-    engine = LivingEngine.build(sheet(30), "euclidean", 20)
+    engine = DynamicEngine.build(sheet(30), "euclidean", 20)
     nobody = engine.rows(np.empty(0, dtype=int), 20)
     engine.learned = Learned(nobody, 4, 4, 1.0, (Round(4, 1, 0.1, 0.1, False),))
     engine.remove([3, 5])

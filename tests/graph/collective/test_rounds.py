@@ -23,7 +23,7 @@ from rankfold.graph.collective import (
     profiles,
     sample_of,
 )
-from rankfold.neighbors import LivingEngine
+from rankfold.neighbors import DynamicEngine
 from rankfold.types import NOBODY
 
 FINE = 1e-10
@@ -164,7 +164,7 @@ def test_a_handful_of_points_has_nothing_to_choose(n):
 
 def test_removed_points_are_as_if_they_had_never_been():
     X = sheet(80)
-    engine = LivingEngine.build(X, "euclidean", CANDIDATES)
+    engine = DynamicEngine.build(X, "euclidean", CANDIDATES)
     engine.remove(np.arange(3, 80, 4))
     left = np.flatnonzero(engine.alive)
     found = replace(learning_of(engine, 4, 30.0), profile_tol=FINE, attempts=ALWAYS).run()
@@ -325,7 +325,7 @@ def test_an_attempt_with_the_neighbours_of_another_begins_from_nothing():
 
 
 def test_profiles_of_no_weight_leave_lists_as_they_are():
-    engine = LivingEngine.build(sheet(90), "euclidean", CANDIDATES)
+    engine = DynamicEngine.build(sheet(90), "euclidean", CANDIDATES)
     engine.remove([3, 50])
     learning = replace(learning_of(engine, 4, 30.0), weight=0.0, attempts=ALWAYS)
     found, plain = learning.run(), learning.candidates

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from rankfold import RAN, datasets
-from rankfold.explaining import draw_explanation, explain
+from rankfold.explanation import draw_explanation, explain
 
 X = datasets.load("moons").X
 explanation = explain(RAN(n_neighbors=10).fit(X), query=94, point=139)

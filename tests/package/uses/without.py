@@ -9,7 +9,7 @@ import numpy as np
 
 from rankfold import RAN, Collection, Index, datasets
 from rankfold.check import MissingExtraError
-from rankfold.explaining import draw_explanation, explain
+from rankfold.explanation import draw_explanation, explain
 from rankfold.inputs import read_points
 
 X = datasets.load("digits").X[:100]

@@ -1,0 +1,341 @@
+"""Answers and facts as tables, JSON and CSV."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from io import StringIO
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from rankfold.index import Reason, Results
+    from rankfold.neighbors import Learned, Round
+    from rankfold.types import Solution
+
+
+WIDEST_CELL = 32
+"""Characters of a cell that are shown; the csv format has all of them."""
+
+GAP = 2
+
+
+def terminal_width() -> int:
+    """Return the columns of the terminal, or of COLUMNS, or 100."""
+    return shutil.get_terminal_size((100, 24)).columns
+
+
+def counted(number: int, thing: str) -> str:
+    """Return a number with its noun.
+
+    Examples
+    --------
+    >>> counted(1, "point"), counted(1797, "point")
+    ('1 point', '1797 points')
+    """
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+
+
+def printable(value: Any) -> str:
+    r"""Return a value in one line, without signs that would steer the terminal.
+
+    Examples
+    --------
+    >>> printable("two\nlines"), printable(None), printable(0.1 + 0.2)
+    ('two lines', '', '0.3')
+    """
+    if value is None:
+        return ""
+    text = f"{value:.6g}" if isinstance(value, float) else str(value)
+    return "".join(sign if sign.isprintable() else " " for sign in text)
+
+
+def columns_that_fit(
+    columns: Mapping[str, Sequence[Any]], fixed: int, width: int
+) -> tuple[dict[str, list[str]], list[str]]:
+    """Cut cells, and return the columns that have room, and the names of those left out.
+
+    Parameters
+    ----------
+    columns : dict of name to values
+    fixed : int
+        How many of them must be shown as they are.
+    width : int
+    """
+    from rich.cells import cell_len, set_cell_size
+
+    shown: dict[str, list[str]] = {}
+    left_out: list[str] = []
+    room = width
+    for place, (name, values) in enumerate(columns.items()):
+        cells = [printable(name), *(printable(value) for value in values)]
+        if place >= fixed:
+            cells = [
+                cell
+                if cell_len(cell) <= WIDEST_CELL
+                else set_cell_size(cell, WIDEST_CELL - 3).rstrip() + "..."
+                for cell in cells
+            ]
+        needed = max(map(cell_len, cells)) + (GAP if shown else 0)
+        if place >= fixed and (left_out or needed > room):
+            left_out.append(name)
+            continue
+        shown[name] = cells
+        room -= needed
+    return shown, left_out
+
+
+def aligned(columns: Mapping[str, Sequence[str]], numbers: Sequence[bool]) -> str:
+    """Return lines of columns whose first cell is their head; numbers go to the right."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, show_header=False, padding=(0, GAP, 0, 0))
+    for number in numbers:
+        table.add_column(justify="right" if number else "left", no_wrap=True)
+    for row in zip(*columns.values(), strict=True):
+        table.add_row(*row)
+    screen = StringIO()
+    # As wide as it takes: rich would cut ids, which must stay whole.
+    console = Console(file=screen, width=10_000, color_system=None, markup=False, emoji=False)
+    console.print(table, highlight=False)
+    return "\n".join(line.rstrip() for line in screen.getvalue().splitlines())
+
+
+def pairs(values: Mapping[str, Any]) -> str:
+    """Return a line for every name and its value."""
+    names = [name.replace("_", " ") for name in values]
+    texts = [_flat(value) for value in values.values()]
+    return aligned({"name": names, "value": texts}, [False, False])
+
+
+def _flat(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{printable(key)} {_flat(one)}" for key, one in value.items()) or "none"
+    if isinstance(value, list):
+        return " x ".join(map(printable, value))
+    return "none" if value is None else printable(value)
+
+
+def map_of(known: dict[str, Any]) -> str:
+    """Name the map of an index.
+
+    Examples
+    --------
+    >>> map_of({"layout": "graph"}), map_of({"layout": None})
+    ('graph map', 'no map')
+    """
+    return f"{known['layout'] or 'no'} map"
+
+
+def outcome_of(learned: Learned) -> str:
+    """Say in one line what came of learning a graph."""
+    if not learned.rounds:
+        return "kept the plain graph: there are too few points to choose neighbours from"
+    if not learned.n_rounds:
+        return f"kept the plain graph: {'; '.join(map(_refusal, learned.rounds))}"
+    rounds, reach = counted(learned.n_rounds, "round"), f"{learned.reach:.2f}"
+    return (
+        f"learned a graph of {learned.n_neighbors} neighbours in {rounds}; queries reach {reach} "
+        "times as many points as on the graph it began from"
+    )
+
+
+def _refusal(made: Round) -> str:
+    k = made.n_neighbors
+    reached = f"with {k} neighbours queries would reach {made.reach:.2f} times as many points"
+    if made.share == made.reach:  # as many neighbours as in the plain graph
+        return reached
+    return f"{reached}, {made.share:.2f} times those of a plain graph with {k}"
+
+
+def summary(known: dict[str, Any]) -> str:
+    """Say in one line what an index holds."""
+    columns = known["columns"]
+    named = f" ({', '.join(columns)})" if 0 < len(columns) <= 5 else ""
+    return ", ".join(
+        [
+            counted(known["points"], "point"),
+            counted(known["features"], "feature"),
+            counted(len(columns), "column") + named,
+            known["metric"],
+            f"{known['n_neighbors']} neighbours",
+            map_of(known),
+        ]
+    )
+
+
+ALWAYS = ("rank", "id", "score")
+"""Columns that a table shows in any terminal."""
+
+MEASURED = ("score", "shape", "distance")
+OWN_COLUMNS = (*ALWAYS, "shape", "distance")
+"""Names that columns of the payload cannot have; the last two are there where both were fused."""
+
+NARROWEST = 60
+"""Explanations are not set narrower than this."""
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """Results, and what was explained of them.
+
+    Parameters
+    ----------
+    results : Results
+    reasons : list of Reason or None, optional
+        For every result; None for examples of the query.
+    extra : Reason, optional
+        Of a point that was asked about.
+    """
+
+    results: Results
+    reasons: list[Reason | None] | None = None
+    extra: Reason | None = None
+
+    def columns(self) -> dict[str, list[Any]]:
+        """Return rank, id, score, its parts and payload.
+
+        Payload of the same name is ``payload.rank``.
+        """
+        results = self.results
+        first = results.asked.offset + 1
+        payload = {
+            f"payload.{name}" if name in OWN_COLUMNS else name: values
+            for name, values in results.payload.items()
+        }
+        return {
+            "rank": list(range(first, first + len(results))),
+            "id": results.ids,
+            "score": results.scores.tolist(),
+            **{name: values.tolist() for name, values in results.parts().items()},
+            **payload,
+        }
+
+    def explained(self) -> list[Reason]:
+        """Return every explanation, that of the point asked about last."""
+        return [reason for reason in [*(self.reasons or []), self.extra] if reason is not None]
+
+
+def write_table(answer: Answer) -> str:
+    """Return a table as wide as the terminal, then explanations."""
+    width = terminal_width()
+    columns = answer.columns()
+    for name in MEASURED:
+        if name in columns:
+            columns[name] = [f"{value:#.4g}" for value in columns[name]]
+    shown, left_out = columns_that_fit(columns, len(ALWAYS), width)
+    numbers = [
+        name in MEASURED or all(type(value) in (int, float, type(None)) for value in columns[name])
+        for name in shown
+    ]
+    if left_out:
+        names = ", ".join(map(printable, left_out))
+        click.echo(f"Columns without room: {names}. The formats json and csv have all.", err=True)
+    if not len(answer.results):
+        click.echo("No results.", err=True)
+    solution = answer.results.ranking.solution
+    if solution.stopped in ("budget", "max_iter") and not solution.certified:
+        click.echo(ending(solution), err=True)
+    parts = [aligned(shown, numbers)]
+    for reason in answer.explained():
+        lines = reason.to_text(max(NARROWEST, width)).splitlines()
+        parts.append("\n".join(printable(line) for line in lines))
+    return "\n\n".join(parts) + "\n"
+
+
+def write_csv(answer: Answer) -> str:
+    """Return a line of names, then a line for every result."""
+    text = StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    columns = answer.columns()
+    writer.writerow(columns)
+    writer.writerows(zip(*columns.values(), strict=True))
+    return text.getvalue()
+
+
+def write_json(answer: Answer) -> str:
+    """Return one object: the query, how far scores can be trusted, and the results."""
+    results = answer.results
+    asked, solution = results.asked, results.ranking.solution
+    rows = results.rows()
+    if answer.reasons is not None:
+        for row, reason in zip(rows, answer.reasons, strict=True):
+            row["explanation"] = None if reason is None else reason.to_dict()
+    whole: dict[str, Any] = {
+        "query": {
+            "ids": asked.ids,
+            "vectors": 0 if asked.vectors is None else len(asked.vectors),
+            "weights": asked.weights,
+            "negative": asked.negative,
+            "negative_vectors": (
+                0 if asked.negative_vectors is None else len(asked.negative_vectors)
+            ),
+            "where": asked.where,
+            "top": asked.top,
+            "offset": asked.offset,
+            "diversity": asked.diversity,
+            "method": asked.method,
+            "include_query": asked.include_query,
+            "parameters": asked.parameters,
+        },
+        "solution": {
+            "ended": ending(solution),
+            "solver": solution.solver,
+            "stopped": solution.stopped,
+            "bound": solution.bound,
+            "certified": solution.certified,
+            "converged": solution.converged,
+            "touched": solution.n_touched,
+            "round_trips": solution.round_trips,
+            "fused": None if solution.fused is None else solution.fused._asdict(),
+        },
+        "results": rows,
+    }
+    if answer.extra is not None:
+        whole["explanation"] = answer.extra.to_dict()
+    return json.dumps(_finite(whole), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def ending(solution: Solution) -> str:
+    """Say how a solver ended, and whether the results are proven to be the best.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankfold.types import Solution
+    >>> nothing = np.empty(0, dtype=int), np.empty(0)
+    >>> ending(Solution(*nothing, bound=0.0123, stopped="budget", n_touched=2500))
+    'Ended at its budget, 2,500 points seen; scores are off by at most 0.012. The results are not \
+proven to be the best: --budget proven goes on.'
+    """
+    off = f"scores are off by at most {solution.bound:.2g}"
+    how = {
+        "exact": "Scores are exact but for rounding.",
+        "proven": "Ended when the best points were proven.",
+        "tolerance": f"Ended at its tolerance; {off}.",
+        "budget": f"Ended at its budget, {solution.n_touched:,} points seen; {off}.",
+        "max_iter": f"Gave up before its tolerance; {off}.",
+    }[solution.stopped]
+    if solution.certified:
+        return f"{how} The results are proven to be the best."
+    if solution.stopped == "proven":
+        return f"{how[:-1]}; this selection of results is not."
+    more = ": --budget proven goes on" if solution.stopped == "budget" else ""
+    return f"{how} The results are not proven to be the best{more}."
+
+
+def _finite(value: Any) -> Any:
+    """Return null for numbers that JSON cannot hold, and plain values for all others."""
+    if isinstance(value, dict):
+        return {key: _finite(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(one) for one in value]
+    if hasattr(value, "item"):
+        value = value.item()
+    return None if isinstance(value, float) and not math.isfinite(value) else value

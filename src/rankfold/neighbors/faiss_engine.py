@@ -1,0 +1,359 @@
+"""Nearest-neighbour search by FAISS: fast, and its recall is measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from rich.console import Console
+from rich.progress import track
+from scipy.spatial.distance import cdist
+
+from rankfold.check import InputError, check_choice, check_count, check_flag, check_share
+from rankfold.neighbors.distances import (
+    SinglePrecision,
+    measure_all,
+    positive_shares,
+    sq_distances_between,
+)
+from rankfold.neighbors.faiss_indexes import (
+    DIFFERENCES,
+    FEW_QUERIES,
+    INDEXES,
+    CandidateIndex,
+    FlatIndex,
+    threads,
+)
+from rankfold.neighbors.lists import GrowableArray
+from rankfold.types import NOBODY, BoolArray, FloatArray, IntArray, Neighbors, Query
+
+RECALL_POINTS, RECALL_NEIGHBORS = 200, 50
+"""Recall is measured over the lists of so many points, and of this length at least."""
+
+MOST_ADDED, LEAST_LEFT = 1.25, 0.8
+"""Recall is measured again once there are so many times the points, or fewer are left."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The index and the effort with which lists of up to ``width`` reach a measured recall.
+
+    ``n_points`` and ``n_alive`` are how many points there were when it was measured.
+    """
+
+    width: int
+    kind: str
+    effort: int
+    recall: float
+    n_points: int
+    n_alive: int
+
+    def holds(self, n_points: int, n_alive: int) -> bool:
+        """Say whether the points are still about those for which it was measured."""
+        return n_points <= MOST_ADDED * self.n_points and n_alive >= LEAST_LEFT * self.n_alive
+
+
+def reach_recall(
+    points: FloatArray,
+    alive: BoolArray | None,
+    index: CandidateIndex,
+    width: int,
+    recall: float,
+    seed: int,
+    n_threads: int | None,
+) -> tuple[Plan, CandidateIndex]:
+    """Make more efforts until lists of this length reach the asked recall.
+
+    The truth is a search through all points, to which the index gives way in the end. Returns
+    the plan, and the index that it is for.
+    """
+    live = np.arange(len(points)) if alive is None else np.flatnonzero(alive)
+    rng = np.random.default_rng(seed)
+    sample = live[rng.choice(len(live), min(RECALL_POINTS, len(live)), replace=False)]
+    flat: CandidateIndex = FlatIndex(points, seed)
+
+    def found(kind: CandidateIndex, effort: int) -> FloatArray:
+        from rankfold.neighbors.kernels import refine
+
+        with threads(n_threads):
+            candidates = kind.candidates(points[sample], width + 1, effort, alive)
+        return refine(points, points[sample], candidates, sample, width)[0].sq_distances
+
+    true = found(flat, DIFFERENCES)
+    share_known = width > 0 and len(sample) > 0
+    attempts = [(kind, effort) for kind in (index, flat) for effort in kind.efforts]
+    for kind, effort in attempts:  # the last one is how the truth was found
+        share = float((found(kind, effort) <= true[:, -1:]).mean()) if share_known else 1.0
+        if share >= recall:
+            break
+    return Plan(width, kind.kind, effort, share, len(points), len(live)), kind
+
+
+FLAT_LIMIT = 10_000
+"""Up to so many points, looking at all of them is quicker than building an index."""
+
+LONGEST_SEARCH = 1024
+"""Longer lists are rare, and every distance is measured for them."""
+
+BLOCK_ROWS, BLOCK_WORK, BLOCK_BYTES = 2**13, 2**36, 2**24
+"""Bounds of a block of queries: rows, products of numbers, and bytes of a temporary array."""
+
+
+class FaissEngine:
+    """Search over many vectors, with an index that reaches a measured recall.
+
+    The vectors are held once, in float32 (scaled to length one for ``cosine``). Candidates that
+    FAISS finds are measured again by differences, so that distances and their order are
+    those of `ExactEngine` on the same float32 vectors; what can be missed are neighbours.
+    How many is measured: ``recall_`` is the share of true neighbours, ties counted
+    as found, in the lists of a random sample of points. The index looks at more points until the
+    asked recall is reached, and gives way to a search through all points where that is cheaper.
+
+    Parameters
+    ----------
+    X : array, shape (n_points, n_features)
+        Float32 in C order is not copied for ``euclidean``: do not change it.
+    metric : {"euclidean", "cosine"}
+        As for `ExactEngine`.
+    recall : float
+        The recall to reach, above 0 and at most 1.
+    index : {"auto", "flat", "ivf", "hnsw"}
+        All points, an inverted file, or a graph. "auto" takes an inverted file for more than
+        10,000 points. ``index_`` says what is in use.
+    seed : int
+        Of the samples by which an index is trained and its recall measured.
+    progress : bool
+        Whether `rows` shows a bar on stderr.
+    n_threads : int, optional
+        Threads that FAISS may use; as many as it likes by default.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> engine = FaissEngine(np.array([[0.0], [1.0], [3.0]]))
+    >>> engine.search(np.array([[0.9]]), 2).indices
+    array([[1, 0]], dtype=int32)
+    """
+
+    def __init__(
+        self,
+        X: FloatArray,
+        metric: str = "euclidean",
+        recall: float = 0.99,
+        index: Literal["auto", "flat", "ivf", "hnsw"] = "auto",
+        seed: int = 0,
+        progress: bool = False,
+        n_threads: int | None = None,
+    ) -> None:
+        check_choice(metric, "metric", ("euclidean", "cosine"))
+        check_choice(index, "index", ("auto", *INDEXES))
+        self.metric = metric
+        self.recall = check_share(recall, "recall", one=True)
+        self.seed = check_count(seed, "seed", least=0)
+        self.progress = check_flag(progress, "progress")
+        self.n_threads = None if n_threads is None else check_count(n_threads, "n_threads")
+        self._form, points = SinglePrecision.of(X, metric)
+        self._held = GrowableArray(points)
+        self._alive: GrowableArray | None = None
+        self.n_alive: int = len(points)
+        self.n_features: int = points.shape[1]
+        if not self.n_points:
+            raise InputError("X has no rows; give at least one point.")
+        if index == "auto":
+            index = "flat" if self.n_points <= FLAT_LIMIT else "ivf"
+        with threads(self.n_threads):
+            made = INDEXES[index](self._points, self.seed)
+        self._take(made)
+
+    @classmethod
+    def over(
+        cls, points: FloatArray, metric: str, recall: float, index: CandidateIndex
+    ) -> FaissEngine:
+        """Search points in float32, of length one for ``cosine``, with an index of them.
+
+        Both may lie in files: neither is copied.
+        """
+        self = cls.__new__(cls)
+        self.metric, self.recall, self.seed = metric, recall, 0
+        self.progress, self.n_threads = False, None
+        self._form = SinglePrecision(metric == "cosine", None)
+        self._held, self._alive, self.n_alive = GrowableArray(points), None, len(points)
+        self.n_features = points.shape[1]
+        self._take(index)
+        return self
+
+    def _take(self, index: CandidateIndex) -> None:
+        """Take an index, or another that pays where this one does not."""
+        self._kind, self._indexes = index.kind, {index.kind: index}
+        self._plans = [self._reach_recall(min(RECALL_NEIGHBORS, self.n_points - 1))]
+        self._kind = self._plans[0].kind
+        self._indexes = {self._kind: self._indexes[self._kind]}  # others did not pay
+
+    def prepare(self, k: int) -> None:
+        """Measure now how lists of this length reach the asked recall, not when they are found."""
+        self._plan(k)
+
+    @property
+    def n_points(self) -> int:
+        """The number of points, removed ones among them."""
+        return len(self._held)
+
+    @property
+    def alive(self) -> BoolArray | None:
+        """Which points are left, where some may have been removed."""
+        return None if self._alive is None else self._alive.rows
+
+    @property
+    def _points(self) -> FloatArray:
+        return self._held.rows
+
+    @property
+    def _mask(self) -> BoolArray | None:
+        """Which points are left, where some are not."""
+        return None if self.n_alive == self.n_points else self.alive
+
+    @property
+    def index_(self) -> str:
+        """The kind of index in use: "flat", "ivf" or "hnsw"."""
+        return self._plans[0].kind
+
+    @property
+    def recall_(self) -> float:
+        """The lowest recall that was measured, over all lengths of lists that were asked for."""
+        return min(plan.recall for plan in self._plans)
+
+    def search(self, vectors: FloatArray, k: int) -> Neighbors:
+        """Find the ``k`` nearest points of the database for vectors from anywhere."""
+        return self.find(self.held(vectors), k)
+
+    def held(self, vectors: FloatArray) -> FloatArray:
+        """Check vectors and bring them into the form in which the points are held."""
+        return self._form.apply(vectors, "vectors", self.n_features)
+
+    def find(self, held: FloatArray, k: int) -> Neighbors:
+        """Search like `search` for vectors in the form in which the points are held."""
+        return self._lists(held, k, None)
+
+    def rows(self, ids: IntArray, k: int) -> Neighbors:
+        """Find the ``k`` nearest neighbours of points of the database, themselves left out."""
+        found = self._lists(self._points, k, np.asarray(ids))
+        if self._mask is not None:
+            gone = ~self._mask[ids]
+            found.indices[gone], found.sq_distances[gone] = NOBODY, np.inf
+        return found
+
+    def nearest(self, query: Query, k: int) -> Neighbors:
+        """Find the ``k`` points nearest to a checked query, its own points left out.
+
+        The mean of the squared distances to several examples is the squared distance to their
+        centre and a constant, so one search around the centre finds them.
+        """
+        vectors = self.held(query.vectors)
+        examples = np.concatenate([self._points[query.ids], vectors])
+        weights = positive_shares(query)
+        center = (weights @ examples.astype(np.float64)).astype(np.float32)
+        found = self._lists(center[None, :], k + len(query.ids) + 1, None)
+        others = np.setdiff1d(found.indices[0], [*query.ids, NOBODY])
+        sq_distances = weights @ cdist(examples, self._points[others], "sqeuclidean")
+        measured = Neighbors(others[None, :], sq_distances[None, :].astype(np.float32))
+        return Neighbors.merge([measured], k)
+
+    def sq_distances(self, ids: IntArray, vectors: FloatArray) -> Iterator[FloatArray]:
+        """Measure everything: one row of squared distances per id, then one per vector."""
+        vectors = self.held(vectors)
+        for index in ids:
+            left = self._mask is None or self._mask[index]
+            yield self._row(self._points[index]) if left else np.full(self.n_points, np.inf)
+        for vector in vectors:
+            yield self._row(vector)
+
+    def _row(self, query: FloatArray) -> FloatArray:
+        from rankfold.neighbors.kernels import sq_distances_to
+
+        row = sq_distances_to(self._points, query)
+        return row if self._mask is None else np.where(self._mask, row, np.inf)
+
+    def between(self, query: Query, points: IntArray) -> FloatArray:
+        """Measure the squared distances of some points to each example of a checked query."""
+        examples = np.concatenate([self._points[query.ids], self.held(query.vectors)])
+        return sq_distances_between(examples, self._points, points)
+
+    def pairs(self, ids: IntArray) -> FloatArray:
+        """Measure the squared distances of a few points of the database to each other."""
+        return sq_distances_between(self._points[ids], self._points, ids)
+
+    def vectors(self, ids: IntArray) -> FloatArray:
+        """Return points as they were given; scaled to length one for cosine."""
+        held, origin = self._points[ids], self._form.origin
+        return held if origin is None else held + origin
+
+    def _lists(self, queries: FloatArray, k: int, own: IntArray | None) -> Neighbors:
+        """Search in blocks of rows; with ``own``, for those rows of ``queries``."""
+        plan = self._plan(k)
+        index = self._indexes[plan.kind]
+        chosen = np.arange(len(queries)) if own is None else own
+        order = np.arange(len(chosen)) if own is None else index.search_order(own)
+        indices = np.empty((len(chosen), k), dtype=np.int32)
+        sq_distances = np.empty((len(chosen), k), dtype=np.float32)
+        step = BLOCK_WORK // (index.scanned(plan.effort) * max(1, self.n_features))
+        step = max(FEW_QUERIES, min(step, BLOCK_ROWS, BLOCK_BYTES // (4 * k)))
+        for start in self._shown(range(0, len(chosen), step)):
+            rows = order[start : start + step]
+            block_own = None if own is None else own[rows]
+            block = self._block(plan, queries[chosen[rows]], k, block_own)
+            indices[rows], sq_distances[rows] = block.indices, block.sq_distances
+        return Neighbors(indices, sq_distances)
+
+    def _shown(self, starts: range) -> Iterable[int]:
+        if not self.progress or len(starts) < 2:
+            return starts
+        return track(starts, "neighbours", console=Console(stderr=True), transient=True)
+
+    def _block(self, plan: Plan, queries: FloatArray, k: int, own: IntArray | None) -> Neighbors:
+        from rankfold.neighbors.kernels import refine
+
+        index = self._indexes[plan.kind]
+        n_found = k + (own is not None) + index.n_spare
+        if 4 * n_found >= self.n_alive or k > LONGEST_SEARCH:
+            return self._measured(queries, k, own)
+        with threads(1 if len(queries) < FEW_QUERIES else self.n_threads):
+            candidates = index.candidates(queries, n_found, plan.effort, self._mask)
+        lists, farthest = refine(self._points, queries, candidates, own, k)
+        certain = index.certain(queries, farthest, plan.effort)
+        doubtful = np.isinf(farthest) | (lists.sq_distances[:, -1] >= certain)
+        if doubtful.any():
+            own_doubtful = None if own is None else own[doubtful]
+            exact = self._measured(queries[doubtful], k, own_doubtful)
+            lists.indices[doubtful] = exact.indices
+            lists.sq_distances[doubtful] = exact.sq_distances
+        return lists
+
+    def _measured(self, queries: FloatArray, k: int, own: IntArray | None) -> Neighbors:
+        """Measure every distance."""
+        found = measure_all(self._points, queries, k, own, BLOCK_BYTES, self._mask)
+        return Neighbors(found.indices.astype(np.int32), found.sq_distances.astype(np.float32))
+
+    def _plan(self, k: int) -> Plan:
+        """Return how lists of this length reach the asked recall.
+
+        Threads that ask for a new length at once each measure it, and any of their plans will do.
+        """
+        most, n_alive = self.n_points - 1, self.n_alive
+        width = min(k, LONGEST_SEARCH, most)
+        for place, plan in enumerate(self._plans):
+            if width <= plan.width:
+                if not plan.holds(self.n_points, n_alive):
+                    self._plans[place] = self._reach_recall(plan.width)
+                return self._plans[place]
+        wider = min(max(width, 2 * self._plans[-1].width), most)
+        self._plans.append(self._reach_recall(wider))
+        return self._plans[-1]
+
+    def _reach_recall(self, width: int) -> Plan:
+        settings = (self.recall, self.seed, self.n_threads)
+        first = self._indexes[self._kind]
+        plan, index = reach_recall(self._points, self._mask, first, width, *settings)
+        self._indexes[plan.kind] = index
+        return plan

@@ -1,0 +1,433 @@
+"""From the body of a request to that of its answer, on one of the indexes; called in threads."""
+
+from __future__ import annotations
+
+import re
+import sys
+from base64 import b64encode
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from io import BytesIO
+from typing import Annotated, Any
+
+import numpy as np
+from fastapi import Depends, Path, Request
+
+from rankfold.check import InputError, StorageError, UnreachableError, about
+from rankfold.databases import Collection
+from rankfold.index import Index, Results
+from rankfold.inputs.images import require_pillow
+from rankfold.layout import kind_without_map
+from rankfold.neighbors.exact import EXACT_LIMIT
+from rankfold.parallel import check_stopped
+from rankfold.rankers import RANKERS
+from rankfold.service.problems import LONGEST_NAME, ProblemError
+from rankfold.service.requests import (
+    MOST_NEIGHBORS,
+    ChangedPoint,
+    Lookup,
+    NewPoint,
+    Query,
+    Question,
+)
+from rankfold.service.responses import Limits
+from rankfold.storage.columns import KINDS, UNKNOWN
+from rankfold.types import FloatArray
+
+LONGEST_SIDE = 128
+"""Larger pictures are made smaller: a page shows many of them, each in little space."""
+
+LONGEST_TEXT = 2**16
+GIVEN = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/]+={0,2}")
+"""Pictures of pixels only: SVG is a document that can hold scripts and addresses."""
+
+
+@dataclass(frozen=True)
+class Pixels:
+    """How the vectors of an index are pictures, row by row, grey or red, green and blue.
+
+    ``white`` is the value of white; without, it is the largest value of each vector.
+    """
+
+    width: int
+    height: int
+    colour: bool
+    white: float | None = 1.0
+
+    @property
+    def n_values(self) -> int:
+        """Length of the vectors."""
+        return self.width * self.height * (3 if self.colour else 1)
+
+
+def image_of(facts: Mapping[str, Any]) -> Pixels | None:
+    """Read from ``Index.info()`` how the vectors are pictures; None if they are none.
+
+    Whoever built the index may have noted anything: what does not fit is no picture.
+
+    Examples
+    --------
+    >>> source = {"images": {"size": [8, 8], "colour": False, "scale": 16}}
+    >>> image_of({"source": source, "features": 64, "metric": "euclidean"})
+    Pixels(width=8, height=8, colour=False, white=16.0)
+    >>> image_of({"source": source, "features": 3, "metric": "euclidean"}) is None
+    True
+    """
+    match facts["source"]:
+        case {"images": {"size": [int(width), int(height)], **rest}} if min(width, height) > 0:
+            colour, white = rest.get("colour", False), rest.get("scale", 1)
+        case _:
+            return None
+    if not isinstance(colour, bool) or not isinstance(white, int | float):
+        return None
+    if not 0 < white <= sys.float_info.max:
+        return None
+    # Cosine keeps vectors of length one: how bright they were is lost.
+    pixels = Pixels(width, height, colour, None if facts["metric"] == "cosine" else float(white))
+    return pixels if pixels.n_values == facts["features"] else None
+
+
+def thumbnail(vector: FloatArray, pixels: Pixels) -> str:
+    """Return a vector as a PNG in a data URI."""
+    require_pillow()
+    from PIL import Image
+
+    shape = (pixels.height, pixels.width, 3) if pixels.colour else (pixels.height, pixels.width)
+    white = float(vector.max()) if pixels.white is None else pixels.white
+    with np.errstate(over="ignore"):  # what is beyond white is white
+        bright = np.clip(vector.astype(np.float64) / (white if white > 0 else 1.0), 0.0, 1.0)
+    image = Image.fromarray(np.rint(255 * bright).astype(np.uint8).reshape(shape))
+    image.thumbnail((LONGEST_SIDE, LONGEST_SIDE))
+    file = BytesIO()
+    image.save(file, "PNG")
+    return f"data:image/png;base64,{b64encode(file.getvalue()).decode('ascii')}"
+
+
+def given_image(value: object) -> str | None:
+    """Return a picture that came in the payload as a data URI; None for anything else.
+
+    Examples
+    --------
+    >>> given_image("data:image/gif;base64,R0lGODlh")
+    'data:image/gif;base64,R0lGODlh'
+    >>> given_image("data:image/svg+xml;base64,PHN2Zz4=") is None
+    True
+    """
+    if not isinstance(value, str) or len(value) > LONGEST_TEXT:
+        return None
+    return value if GIVEN.fullmatch(value) else None
+
+
+TOLD = ("points", "features", "metric", "n_neighbors", "list_width", "columns", "layout", "learned")
+"""What clients may know of `Index.info`: nothing of the machine."""
+
+
+@dataclass(frozen=True, eq=False)
+class Served:
+    """An index that is served."""
+
+    name: str
+    index: Index | Collection
+    example: bool
+    writable: bool
+
+    def info(self) -> dict[str, Any]:
+        """Return what there is to know about it."""
+        known = self.index.info()
+        pixels = image_of(known)
+        return {
+            "name": self.name,
+            **{key: known.get(key) for key in TOLD},
+            "image": None if pixels is None else asdict(pixels),
+            "query": self._first_query(known),
+            "example": self.example,
+            "writable": self.writable,
+            "version": version_of(known),
+            "methods": self.methods(known),
+            "limits": self.limits(known).model_dump(),
+        }
+
+    def methods(self, known: Mapping[str, Any]) -> list[str]:
+        """Return the methods that may be asked for; a collection says which it has."""
+        return list(known.get("methods", RANKERS))
+
+    def limits(self, known: Mapping[str, Any]) -> Limits:
+        """Return the most that may be asked for."""
+        if "methods" in known:  # the graph of a collection is as it is
+            return Limits(n_neighbors=int(known["n_neighbors"]), max_iter=1)
+        return Limits(n_neighbors=most_neighbors(known))
+
+    def _first_query(self, known: Mapping[str, Any]) -> str | int | None:
+        """Return the point that whoever built the index wants to be asked with at first."""
+        point = known["source"].get("query")
+        return point if isinstance(point, str | int) and point in self.index else None
+
+
+def version_of(known: Mapping[str, Any]) -> str:
+    """Return what changes whenever the points of an index do."""
+    return f"{known['generation']}.{known['pending_changes']}"
+
+
+def most_neighbors(known: Mapping[str, Any]) -> int:
+    """Return how many neighbours a query may ask for without a search for all points."""
+    if known["points"] <= EXACT_LIMIT:
+        return MOST_NEIGHBORS
+    return max(int(known["n_neighbors"]), int(known["list_width"]) // 2 - 1)
+
+
+async def named(request: Request, name: Annotated[str, Path(description="Of an index.")]) -> Served:
+    """Return the index that a request is about."""
+    shelf: dict[str, Served] = request.app.state.served
+    if name not in shelf:
+        raise ProblemError(404, f"there is no index of this name; there are {', '.join(shelf)}.")
+    return shelf[name]
+
+
+Chosen = Annotated[Served, Depends(named)]
+
+
+NUMBERS = {"integer", "number"}
+
+
+@contextmanager
+def naming_points(
+    index: Index, points: Sequence[NewPoint | ChangedPoint], *, new: bool
+) -> Iterator[None]:
+    """Let the error of a change name the field of the first point that is wrong.
+
+    The index says what is wrong; points are looked at one by one only when it has refused them.
+
+    Parameters
+    ----------
+    index : Index
+    points : sequence of NewPoint or ChangedPoint
+    new : bool
+        Whether they are added, so that their ids must be free.
+    """
+    try:
+        with about("points"):
+            yield
+    except StorageError:
+        raise
+    except InputError as error:
+        with index.reading():
+            _check_ids(index, [point.id for point in points], "points[{}].id", new=new)
+            known = index.info()
+            for place, point in enumerate(points):
+                with about(f"points[{place}]"):
+                    _check_vector(point.vector, known)
+                    _check_payload(point.payload, known["columns"])
+        raise error
+
+
+@contextmanager
+def naming_ids(index: Index, ids: Sequence[Any]) -> Iterator[None]:
+    """Let the error of a change name the first id that is wrong."""
+    try:
+        with about("ids"):
+            yield
+    except StorageError:
+        raise
+    except InputError as error:
+        with index.reading():
+            _check_ids(index, ids, "ids[{}]", new=False)
+        raise error
+
+
+def _check_ids(index: Index, ids: Sequence[Any], field: str, *, new: bool) -> None:
+    seen, held = set(), index.holds(list(ids))
+    for place, name in enumerate(ids):
+        if name is None:
+            continue
+        with about(field.format(place)):
+            if name in seen:
+                raise InputError(f"the id {name!r} is given more than once; name a point once.")
+            if new and held[place]:
+                raise InputError(f"the id {name!r} is in use already; remove or update this point.")
+            if not new and not held[place]:
+                raise InputError(f"there is no point with the id {name!r}.")
+        seen.add(name)
+
+
+def _check_vector(vector: Sequence[float] | None, known: Mapping[str, Any]) -> None:
+    if vector is not None and len(vector) != known["features"]:
+        raise InputError(
+            f"the vector has {len(vector)} numbers, but those of the index have "
+            f"{known['features']}.",
+            "vector",
+        )
+    if vector is not None and known["metric"] == "cosine" and not any(vector):
+        raise InputError(
+            "the vector is all zeros, which has no direction; leave the point out.", "vector"
+        )
+
+
+def _check_payload(payload: Mapping[str, Any], columns: Mapping[str, str]) -> None:
+    for name, value in payload.items():
+        with about(f"payload.{name[:LONGEST_NAME]}"):
+            if name not in columns:
+                raise InputError(
+                    f"the index has no column {name!r}; it has {', '.join(columns) or 'none'}."
+                )
+            if value is None or columns[name] == UNKNOWN:
+                continue
+            kind = KINDS[type(value)]
+            if kind != columns[name] and {kind, columns[name]} != NUMBERS:
+                raise InputError(
+                    f"column {name!r} holds {columns[name]} values, but this one is {kind}."
+                )
+
+
+def list_all(shelf: Iterable[Served]) -> dict[str, Any]:
+    """Tell what there is to know about all indexes, but for those that are out of reach."""
+    infos, unavailable = [], []
+    for served in shelf:
+        try:
+            infos.append(served.info())
+        except UnreachableError:
+            unavailable.append(served.name)
+    return {"indexes": infos, "unavailable": unavailable}
+
+
+def answer_all(served: Served, queries: list[Query]) -> list[dict[str, Any]]:
+    """Answer queries one after the other, for as long as somebody waits for them."""
+    answers = []
+    for place, query in enumerate(queries):
+        check_stopped()
+        with about(f"queries[{place}]"):
+            answers.append(answer(ask(served, query), query))
+    return answers
+
+
+def ask(served: Served, query: Query) -> Results:
+    """Ask an index."""
+    if query.columns:
+        check_columns(query.columns, served.index.columns)
+    if query.where is not None and not served.index.outsiders_filter:
+        raise InputError(
+            "where is not offered here: over a collection it is the database's own language, in "
+            "which more could be asked for than a filter; filter by your own service.",
+            "where",
+        )
+    if query.parameters.n_neighbors is not None or query.method != "ran":
+        check_within(served, query)
+    return served.index.query(**query.arguments())
+
+
+def check_within(served: Served, query: Query) -> None:
+    """Require a method and neighbours that the index can give without reading all of it."""
+    known = served.index.info()
+    methods, most = served.methods(known), served.limits(known).n_neighbors
+    if query.method not in methods:
+        raise InputError(
+            f"method is {query.method!r}, which reads all {known['points']} points; here, use one "
+            f"of {', '.join(methods)}.",
+            "method",
+        )
+    wanted = query.parameters.n_neighbors
+    if wanted is not None and wanted > most:
+        raise InputError(
+            f"n_neighbors is {wanted}, but this index can give up to {most} without a new "
+            "search for all points; build or attach it with more.",
+            "parameters.n_neighbors",
+        )
+
+
+def answer(results: Results, query: Query) -> dict[str, Any]:
+    """Return the answer to a query."""
+    solution, trace = results.ranking.solution, results.ranking.trace
+    payload = rows(results.payload, len(results), query.columns)
+    nothing: list[float | None] = [None] * len(results)
+    parts = {name: values.tolist() for name, values in results.parts().items()}
+    shape, distances = parts.get("shape", nothing), parts.get("distance", nothing)
+    columns = results.ids, results.scores.tolist(), shape, distances, payload
+    names = "id", "score", "shape", "distance", "payload"
+    return {
+        "results": [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)],
+        "method": query.method,
+        "fused": None if solution.fused is None else solution.fused._asdict(),
+        "certified": bool(solution.certified),
+        "converged": bool(solution.converged),
+        "bound": float(solution.bound),
+        "solver": solution.solver,
+        "stopped": solution.stopped,
+        "touched": int(solution.n_touched),
+        "alternations": None if trace is None else trace.n_alternations,
+        "collapsed": results.ranking.collapsed,
+        "round_trips": solution.round_trips,
+    }
+
+
+def explain(served: Served, question: Question) -> dict[str, Any]:
+    """Say why a point has its place."""
+    with about("query"):
+        results = ask(served, question.query.model_copy(update={"top": 1, "offset": 0}))
+    with about("id"):
+        reason = results.explain(question.id)
+    return {**reason.to_dict(), "text": reason.to_text()}
+
+
+def look_up(served: Served, wanted: Lookup) -> dict[str, Any]:
+    """Return points."""
+    index = served.index
+    with index.reading():
+        pixels = image_of(index.info())
+        check_columns(wanted.columns, index.columns)
+        with about("ids"):
+            vectors = index.vectors(wanted.ids) if wanted.vectors or wanted.images else None
+            payload = index.payload(wanted.ids)
+    points: list[dict[str, Any]] = [
+        {"id": name, "payload": values}
+        for name, values in zip(
+            wanted.ids, rows(payload, len(wanted.ids), wanted.columns), strict=True
+        )
+    ]
+    if wanted.vectors and vectors is not None:
+        for point, vector in zip(points, vectors.tolist(), strict=True):
+            point["vector"] = vector
+    if wanted.images and vectors is not None:
+        given = payload.get("image", [None] * len(points))
+        for point, vector, value in zip(points, vectors, given, strict=True):
+            own = None if pixels is None else thumbnail(vector, pixels)
+            point["image"] = given_image(value) or own
+    return {"points": points}
+
+
+def draw(served: Served, column: str | None, limit: int) -> dict[str, Any]:
+    """Return where points are drawn: all of them, or some spread evenly over the index."""
+    index = served.index
+    with index.reading():
+        known = index.info()
+        if column is not None:
+            check_columns([column], known["columns"], "column")
+        ids, places = index.places(limit)
+        values = None if column is None else index.payload(ids, [column])[column]
+    return {
+        "ids": ids,
+        "places": b64encode(places.astype("<f4").tobytes()).decode(),
+        "values": values,
+        "points": known["points"],
+        "layout": known["layout"] or kind_without_map(known["features"]),
+        "version": version_of(known),
+    }
+
+
+def rows(
+    payload: Mapping[str, list[Any]], n_rows: int, columns: Iterable[str] | None
+) -> list[dict[str, Any]]:
+    """Return payload row by row."""
+    wanted = list(payload) if columns is None else list(columns)
+    return [{name: payload[name][row] for name in wanted} for row in range(n_rows)]
+
+
+def check_columns(
+    wanted: list[str] | None, known: Mapping[str, str], argument: str = "columns"
+) -> None:
+    """Require columns that the index has."""
+    for column in wanted or ():
+        if column not in known:
+            raise InputError(
+                f"the index has no column {column!r}; it has {', '.join(known) or 'none'}.",
+                argument,
+            )

@@ -1,0 +1,343 @@
+"""What the service allows: settings, how many requests are worked on, and when work is stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from contextvars import copy_context
+from dataclasses import dataclass, field, fields
+from functools import partial
+from time import monotonic
+from typing import Annotated, Any, Literal, ParamSpec, Self, TypeVar
+
+from fastapi import Depends, Request
+from fastapi.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from rankfold.check import InputError, check_count, check_positive
+from rankfold.parallel import Stop, StoppedError
+from rankfold.service.problems import ProblemError
+
+KEY_VARIABLE = "RANKFOLD_API_KEY"
+SHORTEST_KEY = 16
+LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
+ANY_HOST = "*"
+NAME = r"[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]"
+HOST = re.compile(NAME)
+ORIGIN = re.compile(rf"https?://({NAME})(:[0-9]+)?")
+DEFAULT_PORTS = {"http": ":80", "https": ":443"}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The limits of a service; what a single request may ask for is in its description.
+
+    Parameters
+    ----------
+    api_key : str, optional
+        Without, whoever reaches the service may read, and nobody may write.
+    hosts : tuple of str
+        Names under which it may be asked for, without port; "*" is any. Others are refused, so
+        that a page from elsewhere cannot reach a service on this machine through a name of its own.
+    origins : tuple of str
+        Pages from elsewhere that may use the service, such as ``https://example.org``.
+    body_bytes : int
+        Longest body of a request.
+    bodies, held_bytes : int
+        Bodies kept in memory at a time, and how long they may be together; one is always allowed.
+    read_bytes : int
+        Longest body of a request that changes nothing: while it is parsed, nothing else happens.
+    timeout, body_timeout : float
+        Seconds for a request, and for each of its headers and its body to arrive.
+    share : float
+        Seconds after which work is stopped where others wait for its place.
+    running, waiting : int
+        Requests that are worked on at a time, half of them light ones, and that may wait for
+        their turn.
+
+    Examples
+    --------
+    >>> Settings(waiting=8).waiting
+    8
+    """
+
+    api_key: str | None = field(default=None, repr=False)
+    hosts: tuple[str, ...] = LOOPBACK
+    origins: tuple[str, ...] = ()
+    body_bytes: int = 8 * 2**20
+    read_bytes: int = 2**20
+    bodies: int = 128
+    held_bytes: int = 32 * 2**20
+    timeout: float = 30.0
+    body_timeout: float = 10.0
+    share: float = 2.0
+    running: int = 4
+    waiting: int = 64
+
+    def __post_init__(self) -> None:
+        if self.api_key is not None:
+            _check_key(self.api_key)
+        for host in self.hosts:
+            _check_host(host)
+        for origin in self.origins:
+            _check_origin(origin)
+        for limit in fields(self):
+            if limit.type == "int":
+                least = 0 if limit.name == "waiting" else 1
+                check_count(getattr(self, limit.name), limit.name, least)
+            elif limit.type == "float":
+                check_positive(getattr(self, limit.name), limit.name, most=86_400)
+
+    @classmethod
+    def from_environment(cls, **limits: Any) -> Self:
+        """Return settings with the key that the environment names, if it does."""
+        return cls(api_key=os.environ.get(KEY_VARIABLE), **limits)
+
+
+def _check_key(key: str) -> None:
+    if len(key) < SHORTEST_KEY or not (key.isascii() and key.isprintable()) or " " in key:
+        raise InputError(
+            f"{KEY_VARIABLE} has {len(key)} characters, but a key has at least {SHORTEST_KEY}: "
+            "letters, digits and signs of ASCII without spaces. Make one with "
+            "'python -c \"import secrets; print(secrets.token_urlsafe(32))\"', or unset the "
+            "variable to allow reading only."
+        )
+
+
+def _check_host(host: str) -> None:
+    if host != ANY_HOST and not HOST.fullmatch(host):
+        raise InputError(
+            f"{host!r} is no host that can be asked for; give its name alone, such as "
+            "example.org, without 'https://', port and path; IPv6 in brackets, such as [::1].",
+            "hosts",
+        )
+
+
+def _check_origin(origin: str) -> None:
+    """Require an origin as browsers send it, since it is compared letter by letter."""
+    found = ORIGIN.fullmatch(origin)
+    scheme = origin.partition(":")[0]
+    plain = found and origin == origin.lower() and found[2] != DEFAULT_PORTS[scheme]
+    if origin != ANY_HOST and not plain:
+        raise InputError(
+            f"{origin!r} is no origin that a browser sends; give scheme and host, such as "
+            "https://example.org, in small letters, without '/' at the end, with a port only "
+            "where it is not the usual one.",
+            "origins",
+        )
+
+
+async def answer_unless_gone(
+    app: ASGIApp, scope: Scope, body: bytes, receive: Receive, send: Send
+) -> None:
+    """Let an app answer a request whose body was read, and stop it if the client leaves before.
+
+    A page that asks anew with every move of a slider leaves many requests behind; those that
+    wait for their turn then make room, and those that have begun are stopped, but for a change.
+    """
+    started = False
+    gone = asyncio.create_task(_gone(receive))
+    parts: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def next_message() -> Message:
+        return parts.pop() if parts else await asyncio.shield(gone)
+
+    async def watched(message: Message) -> None:
+        nonlocal started
+        started = True
+        await send(message)
+
+    answering = asyncio.ensure_future(app(scope, next_message, watched))
+    try:
+        await asyncio.wait({answering, gone}, return_when=asyncio.FIRST_COMPLETED)
+        if answering.done() or started:
+            await answering
+    finally:
+        gone.cancel()
+        if answering.cancel():
+            await asyncio.wait({answering})
+
+
+async def _gone(receive: Receive) -> Message:
+    while (message := await receive())["type"] != "http.disconnect":
+        pass
+    return message
+
+
+Given = ParamSpec("Given")
+Answer = TypeVar("Answer")
+
+Work = Literal["light", "heavy", "change"]
+"""What a request asks for: little by all that it says, perhaps much, or a change of an index."""
+
+
+@dataclass(eq=False)
+class _Turn:
+    """What is worked on, since when, and whether it was stopped to make room for others."""
+
+    work: Work
+    begun: float = field(default_factory=monotonic)
+    stop: Stop = field(default_factory=Stop)
+    gave_way: bool = False
+
+
+class Limiter:
+    """Runs functions in threads, so many at a time; of one event loop.
+
+    Half of the places are kept for light work, unless there is only one at all: what is heavy never
+    takes them. Work that nobody waits for any more is stopped, see `Stop`, and so is work that has
+    had its share of time while others wait for a place, or while an index is to change, which
+    nobody may read meanwhile. A change is never stopped. Whatever was stopped keeps its place until
+    its thread has ended, so that there are never more at work than allowed. Who waits holds a place
+    in a queue and nothing else: whoever is given up there is gone, with all that was sent.
+
+    Parameters
+    ----------
+    settings : Settings
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._threads = ThreadPoolExecutor(settings.running, "rankfold-turn")
+        self._places = asyncio.Semaphore(settings.running)
+        self._for_heavy = asyncio.Semaphore(max(1, settings.running // 2))
+        self._turns: set[_Turn] = set()
+        self._n_waiting = 0
+
+    @property
+    def running(self) -> int:
+        """How many are worked on."""
+        return len(self._turns)
+
+    @property
+    def waiting(self) -> int:
+        """How many wait."""
+        return self._n_waiting
+
+    async def run(
+        self,
+        work: Work,
+        function: Callable[Given, Answer],
+        *args: Given.args,
+        **named: Given.kwargs,
+    ) -> Answer:
+        """Return what a function returns; a Problem where it would take too long to wait for it."""
+        timeout, turn = self._settings.timeout, _Turn(work)
+        try:
+            async with asyncio.timeout(timeout) as limit:
+                await self._take_place(work)
+                future = self._begin(partial(function, *args, **named), turn)
+                return await asyncio.wrap_future(future)
+        except StoppedError:
+            raise ProblemError(
+                503,
+                f"this took longer than {self._settings.share:g} seconds while others waited, and "
+                "was stopped; ask for less at a time, or again when there is less to do.",
+                headers={"Retry-After": "5"},
+                reason="share",
+            ) from None
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            raise ProblemError(
+                503,
+                f"this took longer than {timeout:g} seconds and was given up; ask for less at a "
+                "time, or again when there is less to do. A change may still be made.",
+                headers={"Retry-After": "5"},
+                reason="timeout",
+            ) from None
+        finally:
+            turn.stop.set()
+
+    async def answer(
+        self,
+        work: Work,
+        function: Callable[Given, object],
+        *args: Given.args,
+        **named: Given.kwargs,
+    ) -> JSONResponse:
+        """Return what a function returns as JSON, which is written in the same turn."""
+        return await self.run(work, lambda: JSONResponse(function(*args, **named)))
+
+    async def _take_place(self, work: Work) -> None:
+        """Wait for a place; only so many may."""
+        heavy = work != "light"
+        full = self._places.locked() or (heavy and self._for_heavy.locked())
+        if full and self._n_waiting >= self._settings.waiting:
+            raise ProblemError(
+                503,
+                f"{self._settings.waiting} requests wait already; try again.",
+                headers={"Retry-After": "1"},
+                reason="busy",
+            )
+        self._n_waiting += 1
+        try:
+            if full:
+                self._make_room()
+            if heavy:
+                await self._for_heavy.acquire()
+            try:
+                await self._places.acquire()
+            except BaseException:
+                if heavy:
+                    self._for_heavy.release()
+                raise
+        finally:
+            self._n_waiting -= 1
+
+    def _begin(self, function: Callable[[], Answer], turn: _Turn) -> Future[Answer]:
+        """Let a thread, one of which is free, work in the place that was taken."""
+        turn.begun = monotonic()
+        self._turns.add(turn)
+        loop, context = asyncio.get_running_loop(), copy_context()
+
+        def work() -> Answer:
+            if turn.work == "change":
+                return function()
+            with turn.stop.stoppable():
+                return function()
+
+        def ended(_: Future[Answer]) -> None:
+            with suppress(RuntimeError):  # of a loop that was closed, where nobody waits any more
+                loop.call_soon_threadsafe(self._leave, turn)
+
+        future = self._threads.submit(context.run, work)
+        future.add_done_callback(ended)
+        loop.call_later(self._settings.share, self._make_room)
+        if turn.work == "change":
+            self._make_room()
+        return future
+
+    def _make_room(self) -> None:
+        """Stop work that has had its share: one for each that waits, all where an index changes."""
+        changing = any(turn.work == "change" for turn in self._turns)
+        wanted = len(self._turns) if changing else self._n_waiting
+        wanted -= sum(turn.gave_way for turn in self._turns)
+        before = monotonic() - 0.99 * self._settings.share
+        had_it = [
+            turn
+            for turn in self._turns
+            if turn.work != "change" and not turn.gave_way and turn.begun <= before
+        ]
+        for turn in sorted(had_it, key=lambda turn: turn.begun)[: max(0, wanted)]:
+            turn.gave_way = True
+            turn.stop.set()
+
+    def _leave(self, turn: _Turn) -> None:
+        self._turns.discard(turn)
+        self._places.release()
+        if turn.work != "light":
+            self._for_heavy.release()
+
+
+async def limiter_of(request: Request) -> Limiter:
+    """Return the turns of the app that a request is for."""
+    turns: Limiter = request.app.state.turns
+    return turns
+
+
+Limited = Annotated[Limiter, Depends(limiter_of)]

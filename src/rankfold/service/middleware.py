@@ -1,0 +1,310 @@
+"""What every request passes before a route: its guard, the key, and origins."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sized
+from hmac import compare_digest
+from typing import Annotated
+
+from fastapi import Depends, FastAPI, Request, Security
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from starlette.datastructures import Headers
+from starlette.middleware.cors import CORSMiddleware
+from starlette.responses import PlainTextResponse, Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from rankfold.service.limits import ANY_HOST, KEY_VARIABLE, Limiter, Settings, answer_unless_gone
+from rankfold.service.metrics import Metrics, Recorder
+from rankfold.service.problems import ErrorMiddleware, ProblemError, answer_problems
+
+
+class Origins(CORSMiddleware):
+    """Middleware for CORS that refuses as all of the service does, with a problem."""
+
+    def preflight_response(self, request_headers: Headers) -> Response:
+        """Answer a browser that asks what a page may do."""
+        response = super().preflight_response(request_headers)
+        return response if response.status_code < 400 else _Refusal()
+
+
+class _Refusal(Response):
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        problem = ProblemError(
+            400,
+            "a page of this origin may not ask in this way; origins are allowed "
+            "with --cors, for GET and POST.",
+            reason="origin",
+        )
+        await problem.response(scope)(scope, receive, send)
+
+
+OPEN = ("/", "/health", "/openapi.json")
+OPEN_FOLDER = "/page/"
+
+scheme = HTTPBearer(
+    scheme_name="key",
+    description=f"The key that the service was started with, in the variable {KEY_VARIABLE}.",
+    auto_error=False,
+)
+"""For the description of routes only; `KeyGuard` has checked the key before they run."""
+
+Given = Annotated[HTTPAuthorizationCredentials | None, Security(scheme)]
+
+
+class KeyGuard:
+    """Middleware that requires the key, where one is set, before the body of a request is read.
+
+    Only the page, its files, ``/health`` and ``/openapi.json`` are open.
+
+    Parameters
+    ----------
+    app : ASGI app
+    settings : Settings
+    """
+
+    def __init__(self, app: ASGIApp, settings: Settings) -> None:
+        self._app, self._key = app, settings.api_key
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a request through, or raise a Problem."""
+        if scope["type"] == "http" and self._key is not None and not _is_open(scope["path"]):
+            check_key(Headers(scope=scope).get("authorization", ""), self._key)
+        await self._app(scope, receive, send)
+
+
+def _is_open(path: str) -> bool:
+    return path in OPEN or path.startswith(OPEN_FOLDER)
+
+
+def check_key(authorization: str, key: str) -> None:
+    """Require the header ``Authorization: Bearer KEY``."""
+    kind, _, given = authorization.partition(" ")
+    # Compared whatever the kind is, in a time that does not depend on where they differ.
+    same = compare_digest(given.strip().encode(), key.encode())
+    if not same or kind.lower() != "bearer":
+        raise ProblemError(
+            401,
+            "this needs the key of the service, in the header 'Authorization: Bearer KEY'.",
+            headers={"WWW-Authenticate": "Bearer"},
+            reason="key",
+        )
+
+
+async def reading_key(_: Given) -> None:
+    """Say, of routes that read, that they need the key where one is set."""
+
+
+async def writing_key(request: Request, _: Given) -> None:
+    """Require, of routes that write, that the service has a key."""
+    settings: Settings = request.app.state.settings
+    if settings.api_key is None:
+        raise ProblemError(
+            403,
+            "this service has no key, so that nothing can be changed through it; start it with "
+            f"a key in the variable {KEY_VARIABLE}.",
+            reason="read_only",
+        )
+
+
+LONG_BODY, BYTES_PER_BRACKET, BETWEEN_LONG_BODIES = 2**16, 64, 0.05
+"""Bodies above so many bytes have a bracket in so many, and come at least so many seconds apart."""
+
+CHANGES = ("/add", "/update", "/remove")
+"""How the addresses of changes end."""
+
+
+class RequestGuard:
+    """Middleware that reads the bodies of requests, within their limits, before the app runs.
+
+    Parameters
+    ----------
+    app : ASGI app
+    settings : Settings
+    """
+
+    def __init__(self, app: ASGIApp, settings: Settings) -> None:
+        self._app, self._settings = app, settings
+        self._hosts = {host.lower() for host in settings.hosts}
+        self._n_bodies = self._n_held = 0
+        self._long_bodies = asyncio.Lock()
+        # Otherwise the longest body could never arrive.
+        self._most_held = max(settings.held_bytes, settings.body_bytes)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a request through, or raise what is wrong with it."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        self._check_host(headers.get("host", ""))
+        if not _has_body(headers):
+            await answer_unless_gone(self._app, scope, b"", receive, send)
+            return
+        _check_kind(headers.get("content-type", ""))
+        most = self._most_bytes(scope["path"])
+        self._check_length(headers.get("content-length", "0"), most)
+        if self._n_bodies >= self._settings.bodies:
+            raise _busy()
+        self._n_bodies += 1
+        body = bytearray()
+        try:
+            if await self._read(receive, body, most):
+                await self._meter(body, most)
+                await answer_unless_gone(self._app, scope, bytes(body), receive, send)
+        finally:
+            self._n_bodies -= 1
+            self._n_held -= len(body)
+
+    async def _meter(self, body: bytearray, most: int) -> None:
+        """Let long bodies through one by one: nothing else happens while they are parsed.
+
+        In another thread parsing would hold the interpreter as well. So a body must not have more
+        lists and objects than a request of its length needs, and there is time between two.
+        """
+        if len(body) <= LONG_BODY:
+            return
+        if body.count(b"[") + body.count(b"{") > most // BYTES_PER_BRACKET:
+            raise ProblemError(
+                413,
+                f"the body has more than {most // BYTES_PER_BRACKET} lists and objects; send less "
+                "at a time.",
+                reason="large_body",
+            )
+        async with self._long_bodies:
+            await asyncio.sleep(BETWEEN_LONG_BODIES)
+
+    def _check_host(self, host: str) -> None:
+        name = without_port(host.lower())
+        if ANY_HOST not in self._hosts and name not in self._hosts:
+            raise ProblemError(
+                421,
+                f"the request is for the host {host[:100]!r}, but this service answers to "
+                f"{', '.join(sorted(self._hosts))}.",
+                reason="host",
+            )
+
+    def _most_bytes(self, path: str) -> int:
+        """Return how long the body of a request may be; where there is no key, nobody changes."""
+        changes = self._settings.api_key is not None and path.endswith(CHANGES)
+        longest = self._settings.body_bytes
+        return longest if changes else min(longest, self._settings.read_bytes)
+
+    def _check_length(self, length: str, most: int) -> None:
+        if not (length.isascii() and length.isdigit()):
+            raise ProblemError(400, "Content-Length must be a whole number.")
+        # A number of that many digits is too large whatever it is, and slow to read.
+        if len(length) > 18 or int(length) > most:
+            raise _too_large(most)
+
+    async def _read(self, receive: Receive, body: bytearray, most: int) -> bool:
+        """Read a body; return whether the client is still there."""
+        try:
+            async with asyncio.timeout(self._settings.body_timeout):
+                while True:
+                    message = await receive()
+                    if message["type"] == "http.disconnect":
+                        return False
+                    part = message.get("body", b"")
+                    body += part
+                    self._n_held += len(part)
+                    if len(body) > most:
+                        raise _too_large(most)
+                    if self._n_held > self._most_held:
+                        raise _busy()
+                    if not message.get("more_body", False):
+                        return True
+        except TimeoutError:
+            raise ProblemError(
+                408,
+                f"the body did not arrive within {self._settings.body_timeout:g} seconds.",
+                headers={"Connection": "close"},
+                reason="slow_body",
+            ) from None
+
+
+def _too_large(most: int) -> ProblemError:
+    return ProblemError(
+        413,
+        f"the body is longer than {most} bytes; send less at a time.",
+        reason="large_body",
+    )
+
+
+def _busy() -> ProblemError:
+    return ProblemError(
+        503,
+        "too many requests arrive at this moment; try again.",
+        headers={"Retry-After": "1"},
+        reason="busy",
+    )
+
+
+def without_port(host: str) -> str:
+    """Return a host without its port.
+
+    Examples
+    --------
+    >>> without_port("localhost:80"), without_port("[::1]:80"), without_port("[::1]")
+    ('localhost', '[::1]', '[::1]')
+    """
+    name, colon, port = host.rpartition(":")
+    return name if colon and port.isascii() and port.isdigit() else host
+
+
+def _has_body(headers: Headers) -> bool:
+    return "transfer-encoding" in headers or headers.get("content-length", "0") != "0"
+
+
+def _check_kind(content_type: str) -> None:
+    kind = content_type.partition(";")[0].strip().lower()
+    if kind != "application/json":
+        raise ProblemError(
+            415,
+            f"the body is of the type {kind[:100]!r}, but must be application/json; say so in the "
+            "header Content-Type.",
+            reason="content_type",
+        )
+
+
+def protect(app: FastAPI, settings: Settings, indexes: Mapping[str, Sized]) -> None:
+    """Put limits, keys, problems, logs and metrics around an app, and the route ``/metrics``.
+
+    Parameters
+    ----------
+    app : FastAPI
+        ``settings``, ``turns`` and ``metrics`` are then found in its ``state``.
+    settings : Settings
+    indexes : mapping of names to indexes
+        For the metrics.
+    """
+    turns = Limiter(settings)
+    metrics = Metrics(turns, indexes)
+    app.state.settings, app.state.turns, app.state.metrics = settings, turns, metrics
+    answer_problems(app)
+    # The last one added is the first to see a request.
+    app.add_middleware(RequestGuard, settings=settings)
+    app.add_middleware(KeyGuard, settings=settings)
+    app.add_middleware(ErrorMiddleware)
+    if settings.origins:
+        app.add_middleware(
+            Origins,
+            allow_origins=settings.origins,
+            allow_methods=["GET", "POST"],
+            allow_headers=["Authorization", "Content-Type", "X-Request-ID"],
+            expose_headers=["Retry-After", "X-Request-ID"],
+        )
+    app.add_middleware(Recorder, metrics=metrics)
+    _add_metrics(app, metrics)
+
+
+def _add_metrics(app: FastAPI, metrics: Metrics) -> None:
+    @app.get(
+        "/metrics",
+        tags=["service"],
+        dependencies=[Depends(reading_key)],
+        response_class=PlainTextResponse,
+    )
+    async def read_metrics() -> Response:
+        """Measurements of the service, as Prometheus reads them."""
+        return Response(await metrics.text(), media_type=metrics.content_type)

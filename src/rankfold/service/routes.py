@@ -1,0 +1,211 @@
+"""The routes: reading, writing, and the page."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from hashlib import sha256
+from importlib.resources import files
+from typing import Annotated, Any, NamedTuple, cast
+
+from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi.responses import JSONResponse
+
+from rankfold.check import InputError
+from rankfold.index import Index
+from rankfold.service import handlers, requests, responses
+from rankfold.service.handlers import Chosen, Served, naming_ids, naming_points
+from rankfold.service.limits import Limited
+from rankfold.service.logs import record_of
+from rankfold.service.middleware import reading_key, writing_key
+from rankfold.service.problems import ProblemError
+
+KINDS = {
+    "html": "text/html; charset=utf-8",
+    "css": "text/css; charset=utf-8",
+    "js": "text/javascript; charset=utf-8",
+    "svg": "image/svg+xml",
+}
+
+
+class File(NamedTuple):
+    """A file of the page."""
+
+    content: bytes
+    kind: str
+    tag: str
+
+
+def read_page() -> dict[str, File]:
+    """Read all files of the page."""
+    found = {}
+    for file in files("rankfold.service").joinpath("page").iterdir():
+        kind = KINDS.get(file.name.rpartition(".")[2])
+        if kind is not None:
+            content = file.read_bytes()
+            found[file.name] = File(content, kind, f'"{sha256(content).hexdigest()[:32]}"')
+    return found
+
+
+def page_router() -> APIRouter:
+    """Return routes for the page; they serve these files and no others."""
+    page = read_page()
+    router = APIRouter(include_in_schema=False)
+
+    @router.api_route("/", methods=["GET", "HEAD"])
+    async def index(request: Request) -> Response:
+        return _sent(page["index.html"], request)
+
+    @router.api_route("/page/{name}", methods=["GET", "HEAD"])
+    async def part(name: str, request: Request) -> Response:
+        if name not in page:
+            raise ProblemError(404, "the page has no such file.")
+        # One look at the page asks for all of them, which would hide what matters in the log.
+        record_of(request.scope).level = logging.DEBUG
+        return _sent(page[name], request)
+
+    return router
+
+
+def _sent(file: File, request: Request) -> Response:
+    headers = {"ETag": file.tag, "Cache-Control": "no-cache"}
+    if request.headers.get("if-none-match") == file.tag:
+        return Response(status_code=304, headers=headers)
+    return Response(file.content, media_type=file.kind, headers=headers)
+
+
+read_router = APIRouter(prefix="/v1/indexes", dependencies=[Depends(reading_key)], tags=["read"])
+
+
+@read_router.get("", response_model=responses.Infos)
+async def list_indexes(request: Request, turn: Limited) -> JSONResponse:
+    """List all indexes."""
+    shelf: dict[str, Served] = request.app.state.served
+    return await turn.answer("light", handlers.list_all, shelf.values())
+
+
+@read_router.get("/{name}", response_model=responses.Info)
+async def info(served: Chosen, turn: Limited) -> JSONResponse:
+    """Tell what there is to know about an index."""
+    return await turn.answer("light", served.info)
+
+
+@read_router.post("/{name}/query", response_model=responses.Answers)
+async def query(
+    served: Chosen, body: requests.Queries, turn: Limited, request: Request
+) -> JSONResponse:
+    """Rank the points of an index by their likeness to examples, once for each query."""
+
+    def answered() -> tuple[JSONResponse, list[tuple[str, bool]]]:
+        answers = handlers.answer_all(served, body.queries)
+        ranked = [(answer["method"], answer["certified"]) for answer in answers]
+        return JSONResponse({"answers": answers}), ranked
+
+    response, ranked = await turn.run("light" if body.is_light else "heavy", answered)
+    for method, certified in ranked:
+        request.app.state.metrics.ranked(method, certified)
+    return response
+
+
+@read_router.post("/{name}/explain", response_model=responses.Reason)
+async def explain(served: Chosen, body: requests.Question, turn: Limited) -> JSONResponse:
+    """Say why a point has its place in the answer to a query."""
+    return await turn.answer("heavy", handlers.explain, served, body)
+
+
+@read_router.post("/{name}/points", response_model=responses.Points)
+async def points(served: Chosen, body: requests.Lookup, turn: Limited) -> JSONResponse:
+    """Look points up: payload, vectors, pictures."""
+    return await turn.answer("light", handlers.look_up, served, body)
+
+
+@read_router.get("/{name}/map", response_model=responses.Map)
+async def map_of(
+    served: Chosen,
+    turn: Limited,
+    column: Annotated[
+        str | None, Query(description="Of payload, to return with it.", max_length=1000)
+    ] = None,
+    limit: Annotated[
+        int, Query(description="Most points to draw.", ge=1, le=requests.MOST_MAPPED)
+    ] = requests.MOST_MAPPED,
+) -> JSONResponse:
+    """Tell where points are drawn in the plane."""
+    return await turn.answer("heavy", handlers.draw, served, column, limit)
+
+
+write_router = APIRouter(prefix="/v1/indexes", dependencies=[Depends(writing_key)], tags=["write"])
+
+
+@write_router.post("/{name}/add", response_model=responses.Changed)
+async def add(served: Chosen, body: requests.NewPoints, turn: Limited) -> JSONResponse:
+    """Add points, all or none of them."""
+    return await turn.answer("change", add_points, served, body.points)
+
+
+@write_router.post("/{name}/update", response_model=responses.Changed)
+async def update(served: Chosen, body: requests.ChangedPoints, turn: Limited) -> JSONResponse:
+    """Give points other vectors, another payload, or both: all of them or none."""
+    return await turn.answer("change", update_points, served, body.points)
+
+
+@write_router.post("/{name}/remove", response_model=responses.Changed)
+async def remove(served: Chosen, body: requests.Removed, turn: Limited) -> JSONResponse:
+    """Remove points, all or none of them."""
+    return await turn.answer("change", remove_points, served, body.ids)
+
+
+def add_points(served: Served, points: Sequence[requests.NewPoint]) -> dict[str, Any]:
+    """Add points."""
+    ids = all_or_none(
+        [point.id for point in points],
+        "some points have an id and some have none; give all one, or none.",
+    )
+    columns = {name: None for point in points for name in point.payload}
+    payload = {name: [point.payload.get(name) for point in points] for name in columns}
+    index = changeable(served)
+    with naming_points(index, points, new=True):
+        added = index.add([point.vector for point in points], ids, payload)
+    return {"ids": added, "points": len(index)}
+
+
+def update_points(served: Served, points: Sequence[requests.ChangedPoint]) -> dict[str, Any]:
+    """Change points."""
+    vectors = all_or_none(
+        [point.vector for point in points],
+        "some points have a vector and some have none; send them in two requests.",
+    )
+    columns = list(points[0].payload)
+    if any(point.payload.keys() != points[0].payload.keys() for point in points):
+        raise InputError(
+            "points name different columns of payload; send them in several requests.", "points"
+        )
+    payload = {name: [point.payload[name] for point in points] for name in columns}
+    ids = [point.id for point in points]
+    index = changeable(served)
+    with naming_points(index, points, new=False):
+        index.update(ids, vectors, payload)
+    return {"ids": ids, "points": len(index)}
+
+
+def remove_points(served: Served, ids: list[Any]) -> dict[str, Any]:
+    """Remove points."""
+    index = changeable(served)
+    with naming_ids(index, ids):
+        index.remove(ids)
+    return {"ids": ids, "points": len(index)}
+
+
+def all_or_none(values: list[Any], mixed: str) -> list[Any] | None:
+    """Return what all points have, or None where no point has it."""
+    n_missing = sum(value is None for value in values)
+    if 0 < n_missing < len(values):
+        raise InputError(mixed, "points")
+    return None if n_missing else values
+
+
+def changeable(served: Served) -> Index:
+    """Return an index that may be changed; a collection is changed by its own means."""
+    if not served.writable:
+        raise ProblemError(403, f"the index {served.name!r} is served for reading only.")
+    return cast(Index, served.index)

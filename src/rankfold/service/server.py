@@ -1,0 +1,216 @@
+"""From an app to a server that listens, and shuts down in order."""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import signal
+import socket
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from errno import EADDRINUSE
+from ipaddress import ip_address
+from math import ceil
+from typing import Any
+
+import h11
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from rankfold.check import InputError
+from rankfold.databases import Collection
+from rankfold.index import Index
+from rankfold.service.app import create_app
+from rankfold.service.limits import ANY_HOST, KEY_VARIABLE, LOOPBACK, Settings
+from rankfold.service.logs import write_logs
+
+TRIM_THRESHOLD, MMAP_THRESHOLD, ARENA_MAX = -1, -3, -8
+"""Options of glibc's ``mallopt``."""
+
+CHOSEN = {ARENA_MAX: 1, MMAP_THRESHOLD: 2**18, TRIM_THRESHOLD: 2**22}
+
+
+def keep_memory_together() -> bool:
+    """Let arrays that are freed leave the process, where the C library is glibc; return whether.
+
+    By itself, glibc gives every thread a heap of its own, and comes to take arrays of up to 32 MB
+    from it. Queries and changes that take turns in threads then leave holes in each of
+    them, and a service grows for as long as it meets new mixtures of requests.
+    """
+    if not sys.platform.startswith("linux"):
+        return False
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (OSError, AttributeError):  # another C library, such as musl
+        return False
+    return all(mallopt(option, value) == 1 for option, value in CHOSEN.items())
+
+
+SWITCH_SECONDS = 0.001
+"""After which a thread passes on the interpreter: a light query asks for it many times."""
+
+GRACE = 5.0
+"""Seconds in which requests may end after SIGTERM; supervisors commonly kill after ten."""
+
+HERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104, where these are reached from this machine
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """Take a port; connections are accepted later, when all is ready.
+
+    Parameters
+    ----------
+    host : str
+    port : int
+        0 takes a free one.
+    """
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM
+        )[0]
+        taken = socket.socket(family, kind, protocol)
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            taken.bind(address)
+        except BaseException:
+            taken.close()
+            raise
+    except OSError as error:
+        if error.errno == EADDRINUSE:
+            message = f"port {port} of {host} is in use; choose another one, or 0 for a free one."
+        else:
+            message = f"cannot listen on port {port} of {host!r}: {error.strerror}."
+        raise InputError(message) from error
+    return taken
+
+
+def reachable(
+    settings: Settings, place: socket.socket, hosts: Sequence[str] = (), without_key: bool = False
+) -> Settings:
+    """Return settings that answer to the right hosts; refuse to be open to others unawares.
+
+    Parameters
+    ----------
+    settings : Settings
+    place : socket
+        Made by `bind`.
+    hosts : sequence of str
+        Further names under which the service may be asked for.
+    without_key : bool
+        Whether others on the network may read without a key.
+    """
+    address = place.getsockname()[0]
+    if ip_address(address).is_loopback:
+        return replace(settings, hosts=(*LOOPBACK, _in_url(address), *hosts))
+    if settings.api_key is None and not without_key:
+        raise InputError(
+            f"listening on {address} lets others on the network read all that is served; set a "
+            f"key in the variable {KEY_VARIABLE}, or permit it with without_key=True."
+        )
+    return replace(settings, hosts=(*LOOPBACK, *hosts) if hosts else (ANY_HOST,))
+
+
+def run(
+    indexes: Mapping[str, Index | Collection],
+    settings: Settings,
+    place: socket.socket,
+    level: str = "info",
+    ready: Callable[[str], None] = lambda _: None,
+) -> None:
+    """Serve until SIGTERM or Ctrl-C; requests that run are finished before, if they soon are.
+
+    Whatever runs `GRACE` seconds later is stopped; a change that has begun is finished in any case.
+
+    Parameters
+    ----------
+    indexes : dict of str to Index
+    settings : Settings
+    place : socket
+        Made by `bind`.
+    level : str
+        Of what is logged.
+    ready : callable
+        Called with the address of the page when it can be opened.
+    """
+    write_logs(level)
+    keep_memory_together()
+    sys.setswitchinterval(SWITCH_SECONDS)
+    config = uvicorn.Config(
+        create_app(indexes, settings),
+        lifespan="on",
+        ws="none",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        http=patient_for(settings.body_timeout),
+        timeout_graceful_shutdown=ceil(min(settings.timeout, GRACE)),
+    )
+    server = _Server(config, lambda: ready(address_of(place)))
+    # uvicorn raises the signal once more when it has ended, which would end us before our indexes.
+    signal.signal(signal.SIGTERM, server.handle_exit)
+    server.run(sockets=[place])
+
+
+def address_of(place: socket.socket) -> str:
+    """Return the address of a page that is served here."""
+    host, port = place.getsockname()[:2]
+    return f"http://{_in_url(HERE.get(host, host))}:{port}/"
+
+
+def _in_url(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+class _Server(uvicorn.Server):
+    """Tells when it is ready."""
+
+    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._ready = ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._ready()
+
+
+def patient_for(seconds: float) -> type[H11Protocol]:
+    """Return connections that are closed where headers, or then a body, take longer to arrive.
+
+    An app sees a request when its headers are there. It may answer before the body is, and nobody
+    would wait for the end of that.
+    """
+
+    class Connection(H11Protocol):
+        _late: asyncio.TimerHandle | None = None
+        _state: Any = None
+
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            super().connection_made(transport)
+            self._wait()
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            state = self.conn.their_state
+            if state not in (h11.IDLE, h11.SEND_BODY):
+                self._wait_no_more()
+            elif self._late is None or state is not self._state:
+                self._wait(state)
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self._wait_no_more()
+            super().connection_lost(exc)
+
+        def _wait(self, state: Any = h11.IDLE) -> None:
+            self._wait_no_more()
+            # Of a body the app says that it is late, which takes a moment.
+            patience = seconds if state is h11.IDLE else seconds + 1
+            self._late, self._state = self.loop.call_later(patience, self.transport.close), state
+
+        def _wait_no_more(self) -> None:
+            if self._late is not None:
+                self._late.cancel()
+                self._late = None
+
+    return Connection

@@ -138,7 +138,7 @@ def of_input(suffix, folder):
     import pyarrow.parquet as pq
     from PIL import Image
 
-    from rankfold.check import InputError
+    from rankfold.errors import InputError
     from rankfold.inputs import read_points
 
     place = folder / "input"
@@ -177,7 +177,7 @@ def of_input(suffix, folder):
 
 def of_payload(folder):
     """Let ``read_payload`` read a table."""
-    from rankfold.check import InputError
+    from rankfold.errors import InputError
     from rankfold.inputs.payload import read_payload
 
     path = folder / "x.csv"
@@ -217,7 +217,7 @@ def use(path):
     import numpy as np
 
     from rankfold import Index
-    from rankfold.check import InputError
+    from rankfold.errors import InputError
     from rankfold.storage import Store
 
     try:
@@ -272,7 +272,7 @@ def of_file(folder, name):
 
 def written(path, arrays, settings):
     """Write an index with checksums that fit, and tell whether a store takes it."""
-    from rankfold.check import InputError
+    from rankfold.errors import InputError
     from rankfold.storage import Store
 
     shutil.rmtree(path, ignore_errors=True)
@@ -361,7 +361,7 @@ def of_changes(folder):
     """Alter the arrays of a change that waits to be merged."""
     import numpy as np
 
-    from rankfold.check import InputError
+    from rankfold.errors import InputError
     from rankfold.neighbors import DynamicEngine
     from rankfold.storage import Store
 

@@ -1,6 +1,6 @@
 """Shows files of the repository inside pages: a link that stands alone becomes what it leads to.
 
-A line such as ``[rankfold.check.InputError](../src/rankfold/check.py)`` is a plain link on the
+A line such as ``[rankfold.errors.InputError](../src/rankfold/check.py)`` is a plain link on the
 web view of the repository. On the site the definition stands there as it is in the source, without
 its docstring, so that no page can show code that has changed. Pages in Markdown are
 included, and other files are shown as they are.

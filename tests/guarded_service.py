@@ -8,7 +8,8 @@ import httpx
 from fastapi import Body, Depends, FastAPI
 from pydantic import BaseModel
 
-from rankfold.check import InputError, StorageError, about, check_count
+from rankfold.check import about, check_count
+from rankfold.errors import InputError, StorageError
 from rankfold.service.limits import Settings, Turn
 from rankfold.service.middleware import protect, writing_key
 

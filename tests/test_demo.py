@@ -10,11 +10,11 @@ from rich.console import Console
 from sklearn.datasets import load_digits
 
 from rankfold import RAN, Euclidean, Index
-from rankfold.check import InputError, MissingExtraError
 from rankfold.cli import main
 from rankfold.datasets import load
 from rankfold.demo import Precisions, _example_table, _marks, _reason, run
 from rankfold.drawing import Strip, draw_strips
+from rankfold.errors import InputError, MissingExtraError
 
 LABELS = load_digits().target
 

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from rankfold.check import MissingExtraError
+from rankfold.errors import MissingExtraError
 
 FEWEST = 20
 

@@ -10,7 +10,7 @@ from typing import Self
 import numpy as np
 from numba import njit
 
-from rankfold.check import MissingExtraError
+from rankfold.errors import MissingExtraError
 from rankfold.types import FloatArray
 from sources.weight_file import read_weights
 

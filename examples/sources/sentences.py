@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from rankfold.check import MissingExtraError
+from rankfold.errors import MissingExtraError
 from rankfold.types import FloatArray
 
 

@@ -11,8 +11,8 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rankfold.check import InputError
     from rankfold.databases import Collection
+    from rankfold.errors import InputError
     from rankfold.evaluation import evaluate, tune
     from rankfold.graph import AdaptiveGraph, GaussianGraph
     from rankfold.index import Index
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from rankfold.types import Dataset, Neighbors, Query, Ranking, Solution, Trace
 
 _HOMES = {
-    "InputError": "rankfold.check",
+    "InputError": "rankfold.errors",
     "ExactEngine": "rankfold.neighbors",
     "FaissEngine": "rankfold.neighbors",
     "Collection": "rankfold.databases",

@@ -1,16 +1,17 @@
-"""Every check of what users hand in, and the errors that say how to mend it."""
+"""Every check of what users hand in; each error says what was given, and how to mend it."""
 
 from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
+from rankfold.errors import InputError
 from rankfold.types import BoolArray, FloatArray, IntArray, Query
 
 ROUNDING = 1e-8
@@ -30,39 +31,6 @@ HEAVIEST_DISTANCE = 100.0
 
 FINITE_BLOCK = 2**22
 """Values looked at together, so that data mapped from disk is not copied as a whole."""
-
-
-class InputError(ValueError):
-    """Something handed to rankfold cannot be used; the message says what and why.
-
-    ``argument`` is what it was handed in as, where that is known, such as ``where``.
-    """
-
-    def __init__(self, message: str, argument: str | None = None) -> None:
-        super().__init__(message)
-        self.argument = argument
-
-
-class StorageError(InputError):
-    """What is stored on disk is missing, damaged, foreign or in use; the message says which."""
-
-
-class DatabaseError(StorageError):
-    """A database refuses, lacks something or does not answer; the message says which."""
-
-
-class UnreachableError(DatabaseError):
-    """A database does not answer, or no longer; the same may work later."""
-
-
-class MissingExtraError(ImportError):
-    """An optional package is not installed; the message names the extra that brings it."""
-
-    def __init__(self, package: str, extra: str) -> None:
-        super().__init__(
-            f"this needs the package {package!r}, which is not installed; "
-            f"install it with: pip install 'rankfold[{extra}]'"
-        )
 
 
 def warn_caller(message: str, category: type[Warning] = UserWarning) -> None:
@@ -373,6 +341,24 @@ def _with_unknown(rows: Any) -> FloatArray:
     dense = np.full(stored.shape, np.inf)
     dense[stored.coords] = stored.data
     return dense
+
+
+def check_as_many(vectors: FloatArray, ids: Sized) -> None:
+    """Require an id for every vector."""
+    if len(vectors) != len(ids):
+        raise InputError(f"there are {len(vectors)} vectors and {len(ids)} ids; give as many.")
+
+
+def as_list(value: Any) -> list[Any]:
+    """Return one id or several as a list."""
+    if value is None:
+        return []
+    several = isinstance(value, Iterable) and not isinstance(
+        value, str | bytes | bytearray | Mapping
+    )
+    if isinstance(value, np.ndarray):
+        return list(np.atleast_1d(value))
+    return list(value) if several else [value]
 
 
 def check_weights(weights: Any, n_examples: int) -> FloatArray:

@@ -11,9 +11,9 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from rankfold.check import InputError
 from rankfold.datasets import load
 from rankfold.drawing import Strip, draw_strips, require_matplotlib
+from rankfold.errors import InputError
 from rankfold.index import Index
 from rankfold.metrics import precision
 from rankfold.rankers import RAN, Euclidean

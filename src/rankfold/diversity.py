@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from rankfold.check import InputError, check_count, check_distances, check_matrix, check_share
+from rankfold.check import check_count, check_distances, check_matrix, check_share
+from rankfold.errors import InputError
 from rankfold.neighbors import Engine
 from rankfold.types import FloatArray, IntArray, Ranking
 

@@ -7,7 +7,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rankfold.check import MissingExtraError
+from rankfold.errors import MissingExtraError
 from rankfold.files import replacing
 from rankfold.types import BoolArray, FloatArray, IntArray
 

@@ -19,7 +19,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rankfold.check import (
-    InputError,
     check_choice,
     check_count,
     check_flag,
@@ -27,6 +26,7 @@ from rankfold.check import (
     check_share,
     warn_caller,
 )
+from rankfold.errors import InputError
 from rankfold.graph.adaptive import ClosedForm
 from rankfold.neighbors import GIVEN_METRICS, live_points
 from rankfold.parallel import in_order

@@ -9,7 +9,7 @@ from pathlib import Path
 from secrets import token_hex
 from tempfile import TemporaryFile
 
-from rankfold.check import InputError
+from rankfold.errors import InputError
 
 
 def check_folder(folder: Path) -> None:

@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from rankfold.check import InputError, check_count
+from rankfold.check import check_count
+from rankfold.errors import InputError
 from rankfold.types import BoolArray, FloatArray, IntArray
 
 

@@ -342,7 +342,7 @@ def test_warnings_are_one_line(ask, shell, index):
         (["--id", "m5", "--set", "where=x"], 2, "method 'ran' has no parameter 'where'"),
         (["--id", "m5", "--set", "method=ran"], 2, "method 'ran' has no parameter 'method'"),
         (["--id", "m5", "--set", "self=1"], 2, "method 'ran' has no parameter 'self'"),
-        (["--id", "m5", "--not", "m5"], 1, "the query names 'm5' more than once"),
+        (["--id", "m5", "--not", "m5"], 1, "'m5' is an example more than once"),
         (["--id", "m5", "--weight", "1", "--weight", "2"], 1, "the query has 1 examples"),
         (["--id", "m5", "--top", "0"], 1, "top is 0, but must be a whole number"),
         (["--id", "m5", "--where", "colour = 3"], 1, "there is no column 'colour'"),

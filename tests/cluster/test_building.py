@@ -4,8 +4,8 @@ import pytest
 from cluster.conftest import MANY, check_same_index
 
 from rankfold import Index
-from rankfold.check import InputError
 from rankfold.cluster import build_index
+from rankfold.errors import InputError
 from rankfold.neighbors import ExactEngine
 from rankfold.storage import Store
 

@@ -13,10 +13,10 @@ import pytest
 from cluster.conftest import MANY, check_same_index
 from distributed import LocalCluster
 
-from rankfold.check import InputError
 from rankfold.cluster import build_index, client, rank_many
 from rankfold.cluster.build import forget
 from rankfold.cluster.client import working
+from rankfold.errors import InputError
 
 
 def building(shards, path):

@@ -3,8 +3,8 @@ import pyarrow.parquet
 import pytest
 
 from rankfold import Index
-from rankfold.check import InputError
 from rankfold.cluster import rank_many
+from rankfold.errors import InputError
 
 
 @pytest.fixture(scope="module")

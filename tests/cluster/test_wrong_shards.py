@@ -3,8 +3,8 @@ import pyarrow.parquet
 import pytest
 import zarr
 
-from rankfold.check import InputError
 from rankfold.cluster import build_index
+from rankfold.errors import InputError
 
 
 def points(folder, name, array):

@@ -12,11 +12,11 @@ from lancedb.index import IvfFlat
 from pymilvus import DataType, MilvusClient
 from qdrant_client import QdrantClient, models
 
-from rankfold.check import DatabaseError, InputError, UnreachableError
 from rankfold.databases.lancedb import LanceDB
 from rankfold.databases.milvus import Milvus
 from rankfold.databases.protocol import Row
 from rankfold.databases.qdrant import Qdrant
+from rankfold.errors import DatabaseError, InputError, UnreachableError
 
 VECTORS = np.random.default_rng(0).normal(size=(300, 4)).astype(np.float32)
 ONE = np.ones(1, dtype=np.float32)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from databases.backends import BACKENDS, COLORS, TABLE, Points
 
-from rankfold.check import DatabaseError, InputError
 from rankfold.databases.protocol import Row
+from rankfold.errors import DatabaseError, InputError
 
 N = 2_600
 KINDS = [("int", "cosine"), ("text", "euclidean")]

@@ -6,8 +6,8 @@ from databases.backends import BACKENDS, COLORS, Points
 from databases.memory import MemoryCollection
 
 from rankfold import RAN, Collection
-from rankfold.check import DatabaseError, InputError
 from rankfold.databases import engine as engines
+from rankfold.errors import DatabaseError, InputError
 from rankfold.types import Query
 
 FEW, MANY = 700, 6_000

@@ -11,8 +11,8 @@ from databases.servers import PostgreSQLServer, postgresql
 from psycopg import sql
 
 from rankfold import Collection
-from rankfold.check import DatabaseError, InputError, UnreachableError
 from rankfold.databases.postgresql import PostgreSQL
+from rankfold.errors import DatabaseError, InputError, UnreachableError
 
 N = 200
 EVIL = ['a"; DROP TABLE victim; --', "b'; DROP TABLE victim; --", "c %s %(keys)s {key}", "d.e"]

@@ -10,10 +10,10 @@ import pytest
 from click.testing import CliRunner
 
 from rankfold import datasets
-from rankfold.check import MissingExtraError
 from rankfold.cli import main
 from rankfold.datasets import download
 from rankfold.datasets.files import FILES, locate
+from rankfold.errors import MissingExtraError
 
 
 def left_in(cache):

@@ -16,7 +16,7 @@ DESCRIBED = Counter(
     for page in sorted((ROOT / "docs" / "api").glob("*.md"))
     for name in re.findall(r"^::: (\S+)$", page.read_text(), re.MULTILINE)
 )
-WHOLE = ["rankers", "evaluation", "explaining", "index", "inputs", "service", "cluster", "storage"]
+WHOLE = ["rankers", "evaluation", "explanation", "index", "inputs", "service", "cluster", "storage"]
 
 
 def resolved(name):

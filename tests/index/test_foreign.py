@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from rankfold import Index
-from rankfold.check import StorageError
 from rankfold.cli import main
+from rankfold.errors import StorageError
 from rankfold.layout.projection import Projection
 from rankfold.neighbors import DynamicEngine, FaissEngine
 from rankfold.storage import Store

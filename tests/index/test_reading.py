@@ -5,7 +5,7 @@ import pytest
 from index_cases import payload, vectors
 
 from rankfold import Index
-from rankfold.check import InputError
+from rankfold.errors import InputError
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from growing_index import Writer
 from index_cases import built, vectors
 
 from rankfold import RAN, Euclidean, Index, ManifoldRanking
-from rankfold.check import StorageError
 from rankfold.datasets.synthetic import sheets
+from rankfold.errors import StorageError
 from rankfold.index import query, ranker_cache
 
 LONG = 60

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from rankfold.check import InputError, MissingExtraError
+from rankfold.errors import InputError, MissingExtraError
 from rankfold.inputs import READERS, read_points
 from rankfold.inputs.images import SUFFIXES
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankfold.check import InputError
+from rankfold.errors import InputError
 from rankfold.inputs import read_points
 
 VECTORS = np.random.default_rng(0).standard_normal((5, 3)).astype(np.float32)

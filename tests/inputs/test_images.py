@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from rankfold.check import InputError
+from rankfold.errors import InputError
 from rankfold.inputs import read_points, read_vectors
 
 ENDINGS = ["png", "jpg", "jpeg", "gif", "bmp", "webp", "tif", "tiff"]

@@ -7,7 +7,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from rankfold.check import InputError
+from rankfold.errors import InputError
 from rankfold.inputs import as_columns
 
 

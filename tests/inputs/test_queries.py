@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankfold.check import InputError
+from rankfold.errors import InputError
 from rankfold.inputs import read_ids, read_vectors
 from rankfold.inputs.files import parse_vectors
 

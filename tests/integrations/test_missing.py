@@ -5,7 +5,7 @@ from importlib import import_module
 
 import pytest
 
-from rankfold.check import MissingExtraError
+from rankfold.errors import MissingExtraError
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from scipy.spatial import cKDTree
 
 from rankfold import Index, datasets
-from rankfold.check import InputError, MissingExtraError
+from rankfold.errors import InputError, MissingExtraError
 from rankfold.layout import lay_out
 from rankfold.layout import map as layout_map
 from rankfold.neighbors import DynamicEngine

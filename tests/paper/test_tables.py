@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rankfold.check import InputError
+from rankfold.errors import InputError
 from rankfold.graph.symmetric import symmetric_walk
 from rankfold.paper.tables import CLASSES, compare, read_tables, status_of
 from rankfold.paper.work import measure

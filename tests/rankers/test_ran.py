@@ -11,7 +11,8 @@ from ran_cases import QUERIES, RAN, READINGS, by_reference, rank_quietly, sheet
 from sklearn.exceptions import ConvergenceWarning
 
 from rankfold import Query, datasets
-from rankfold.check import InputError, check_query
+from rankfold.check import check_query
+from rankfold.errors import InputError
 from rankfold.rankers import alternation
 from rankfold.rankers.graph_step import CandidateLists
 

@@ -12,7 +12,8 @@ from ran_cases import QUERIES, RAN, READINGS, by_reference, rank_quietly, sheet
 from sklearn.exceptions import ConvergenceWarning
 
 from rankfold import FaissEngine, GaussianGraph, ManifoldRanking, PersonalizedPageRank, Query
-from rankfold.check import InputError, check_query
+from rankfold.check import check_query
+from rankfold.errors import InputError
 
 METHODS = {
     "ran": lambda **given: RAN(n_neighbors=5, smoothness=3.0, **given),

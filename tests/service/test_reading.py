@@ -7,8 +7,8 @@ import pytest
 from running_service import running
 
 from rankfold import Index
-from rankfold.check import InputError
 from rankfold.datasets.synthetic import rings
+from rankfold.errors import InputError
 from rankfold.methods import METHODS
 from rankfold.rankers import RANKERS
 from rankfold.service import create_app

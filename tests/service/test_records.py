@@ -10,7 +10,7 @@ from threading import Event
 import pytest
 from guarded_service import JSON, asking, guarded
 
-from rankfold.check import StorageError
+from rankfold.errors import StorageError
 from rankfold.service.app import create_app
 from rankfold.service.limits import Settings
 from rankfold.service.logs import JsonLines

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rankfold.check import InputError
+from rankfold.errors import InputError
 from rankfold.service import Settings
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 from scipy.sparse.linalg import spsolve
 
-from rankfold.check import InputError
+from rankfold.errors import InputError
 from rankfold.parallel import Stop, StoppedError
 from rankfold.solvers import Boundary, Effort, RegionSolver, System, certificate, levels, push
 from rankfold.solvers.arrays import NOT_BEGUN, PAUSED, prepared

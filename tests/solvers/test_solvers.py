@@ -15,7 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from rankfold.check import InputError, check_budget
+from rankfold.check import check_budget
+from rankfold.errors import InputError
 from rankfold.solvers import (
     DIRECT_LIMIT,
     LEAST_BUDGET,

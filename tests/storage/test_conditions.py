@@ -7,7 +7,7 @@ from condition_cases import IDS, PAYLOAD, TREES, expected
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankfold.check import InputError
+from rankfold.errors import InputError
 from rankfold.storage import Store
 from rankfold.storage.columns import Column
 from rankfold.storage.conditions import translate

@@ -8,7 +8,7 @@ import zlib
 import growing_store as growing
 import pytest
 
-from rankfold.check import StorageError
+from rankfold.errors import StorageError
 from rankfold.storage import Store
 from rankfold.storage.database import checksum
 

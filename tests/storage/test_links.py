@@ -8,7 +8,7 @@ import sys
 import growing_store as growing
 import pytest
 
-from rankfold.check import StorageError
+from rankfold.errors import StorageError
 from rankfold.storage import Store
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="links need rights on Windows")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rankfold.check import InputError
+from rankfold.errors import InputError
 from rankfold.storage import Store
 
 LARGE = 2**53 + 1

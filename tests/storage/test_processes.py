@@ -11,7 +11,7 @@ from pathlib import Path
 import growing_store as growing
 import pytest
 
-from rankfold.check import InputError, StorageError
+from rankfold.errors import InputError, StorageError
 from rankfold.storage import Store
 
 SCRIPT = Path(growing.__file__)

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rankfold.check import InputError, StorageError
+from rankfold.errors import InputError, StorageError
 from rankfold.storage import Store
 
 ARRAYS = {
@@ -46,7 +46,7 @@ def test_all_comes_back(path):
     with Store.open(path) as store:
         assert store.settings == {"k": [1, None]}
         assert store.version == (1, 0)
-        assert (store.n_points, store.n_pending, store.pending_bytes) == (3, 0, 0)
+        assert (store.n_points, *store.sizes()[:2]) == (3, 0, 0)
         arrays = store.arrays
         ids = store.ids_of([2, 0, 1])
         payload = store.payload_of([0, 1, 2])
@@ -497,7 +497,7 @@ def test_changes_are_read_one_at_a_time_within_a_state(path):
     with Store.open(path, write=True) as store:
         for number in range(3):
             store.append({"a": np.full(5, number), "b": np.ones(2, dtype=np.int16)})
-        assert store.pending_bytes == 3 * (5 * 8 + 2 * 2)
+        assert store.sizes()[1] == 3 * (5 * 8 + 2 * 2)
         with pytest.raises(InputError, match="inside of reading"):
             store.changes()
         with store.reading():
@@ -514,7 +514,7 @@ def test_a_merge_gives_space_back(path):
         before = store.payload_of([0, 1, 2])
         store.append({"bulk": np.ones(500_000)})
         store.merge(ARRAYS, {}, [0, 1, 2])
-        assert store.pending_bytes == 0
+        assert store.sizes()[1] == 0
         assert store.payload_of([0, 1, 2]) == before
         store.verify()
     assert database.stat().st_size < 500_000

@@ -102,8 +102,8 @@ def clear_errors(command: click.Command | None = None) -> Iterator[None]:
 
 def _mendable() -> tuple[type[Exception], ...]:
     """Return what users can mend; nothing is imported, since whoever raises it has done that."""
-    check = sys.modules.get("rankfold.check")
-    return (OSError,) if check is None else (OSError, check.InputError, check.MissingExtraError)
+    errors = sys.modules.get("rankfold.errors")
+    return (OSError,) if errors is None else (OSError, errors.RankfoldError)
 
 
 def in_terms_of_options(message: str, command: click.Command) -> str:

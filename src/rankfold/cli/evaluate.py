@@ -273,7 +273,7 @@ def read_labelled(file: Path, label: str, metric: str | None, options: dict[str,
     """Read points of which a column says what belongs together."""
     import numpy as np
 
-    from rankfold.check import InputError
+    from rankfold.errors import InputError
     from rankfold.inputs.files import reader_of
     from rankfold.types import Dataset
 
@@ -337,7 +337,7 @@ def is_index(place: Target) -> bool:
 
 def method_names(text: str) -> list[str]:
     """Return the methods that were named."""
-    from rankfold.check import InputError
+    from rankfold.errors import InputError
     from rankfold.rankers import RANKERS
 
     chosen = list(RANKERS) if text == "all" else words(text)

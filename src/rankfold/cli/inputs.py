@@ -56,6 +56,8 @@ def find_ids(index: Index | Collection, names: Iterable[Id]) -> list[Id]:
     names : ids, as they were typed or read
     """
     given = list(names)
+    if not given:
+        return []
     others = [other_reading(name) for name in given]
     held = index.holds([*given, *others])
     return [
@@ -87,7 +89,7 @@ def source_of(file: Path, size: Any, colour: bool | None, **_: Any) -> dict[str,
 
 def images_of(index: Index | Collection, file: Path) -> dict[str, Any]:
     """Return how images become vectors of an index; nothing for files that are none."""
-    from rankfold.check import InputError
+    from rankfold.errors import InputError
     from rankfold.inputs.images import SUFFIXES
 
     if not file.is_dir() and file.suffix.lower() not in SUFFIXES:
@@ -151,7 +153,7 @@ def read(path: Path, *, ids: str | None, payload: Path | None, **options: Any) -
     **options
         Of `rankfold.inputs.read_points`.
     """
-    from rankfold.check import InputError
+    from rankfold.errors import InputError
     from rankfold.inputs import read_points
 
     points = read_points(path, progress=sys.stderr.isatty(), **options)
@@ -177,7 +179,7 @@ def with_payload(points: Points, path: Path, payload: Path) -> Points:
         The file of the points, for messages.
     payload : Path
     """
-    from rankfold.check import InputError
+    from rankfold.errors import InputError
     from rankfold.inputs import as_columns
     from rankfold.inputs.points import plain_ids
 
@@ -214,7 +216,7 @@ def read_like(place: Target, file: Path, options: dict[str, Any]) -> Points:
 
 def moved(place: Target, file: Path, options: dict[str, Any]) -> tuple[list[Id], Any, Any]:
     """Read ids, vectors and payload of points that the index has already."""
-    from rankfold.check import InputError
+    from rankfold.errors import InputError
 
     points = read_like(place, file, options)
     if points.ids is None:
@@ -238,7 +240,7 @@ def described(
 
 def check_width(vectors: FloatArray, file: str, index: Index | Collection) -> None:
     """Require vectors as wide as those of the index."""
-    from rankfold.check import InputError
+    from rankfold.errors import InputError
 
     width, n_features = vectors.shape[1], index.info()["features"]
     if width != n_features:

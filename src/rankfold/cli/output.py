@@ -174,7 +174,6 @@ ALWAYS = ("rank", "id", "score")
 """Columns that a table shows in any terminal."""
 
 MEASURED = ("score", "shape", "distance")
-OWN_COLUMNS = (*ALWAYS, "shape", "distance")
 """Names that columns of the payload cannot have; the last two are there where both were fused."""
 
 NARROWEST = 60
@@ -198,25 +197,6 @@ class Answer:
     reasons: list[Reason | None] | None = None
     extra: Reason | None = None
 
-    def columns(self) -> dict[str, list[Any]]:
-        """Return rank, id, score, its parts and payload.
-
-        Payload of the same name is ``payload.rank``.
-        """
-        results = self.results
-        first = results.asked.offset + 1
-        payload = {
-            f"payload.{name}" if name in OWN_COLUMNS else name: values
-            for name, values in results.payload.items()
-        }
-        return {
-            "rank": list(range(first, first + len(results))),
-            "id": results.ids,
-            "score": results.scores.tolist(),
-            **{name: values.tolist() for name, values in results.parts().items()},
-            **payload,
-        }
-
     def explained(self) -> list[Reason]:
         """Return every explanation, that of the point asked about last."""
         return [reason for reason in [*(self.reasons or []), self.extra] if reason is not None]
@@ -225,7 +205,7 @@ class Answer:
 def write_table(answer: Answer) -> str:
     """Return a table as wide as the terminal, then explanations."""
     width = terminal_width()
-    columns = answer.columns()
+    columns = answer.results.columns()
     for name in MEASURED:
         if name in columns:
             columns[name] = [f"{value:#.4g}" for value in columns[name]]
@@ -237,7 +217,7 @@ def write_table(answer: Answer) -> str:
     if left_out:
         names = ", ".join(map(printable, left_out))
         click.echo(f"Columns without room: {names}. The formats json and csv have all.", err=True)
-    if not len(answer.results):
+    if not answer.results.ids:
         click.echo("No results.", err=True)
     solution = answer.results.ranking.solution
     if solution.stopped in ("budget", "max_iter") and not solution.certified:
@@ -253,7 +233,7 @@ def write_csv(answer: Answer) -> str:
     """Return a line of names, then a line for every result."""
     text = StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    columns = answer.columns()
+    columns = answer.results.columns()
     writer.writerow(columns)
     writer.writerows(zip(*columns.values(), strict=True))
     return text.getvalue()

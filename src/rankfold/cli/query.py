@@ -117,9 +117,8 @@ def query(
     if fusion is not None:
         parameters["fusion"] = fusion
         check_able(asked["method"], "fusion")
-    with open_ranked(name, table) as index:
+    with open_ranked(name, table) as index, index.reading():
         wanted, unwanted = find_ids(index, ids), find_ids(index, negative)
-        check_once([*wanted, *unwanted])
         with telling_of_compilation(len(index)):
             results = index.query(
                 wanted,
@@ -142,14 +141,14 @@ def query(
 
 def check_parameters(method: str, parameters: dict[str, Any]) -> None:
     """Require names of parameters of a method; others could be those of the query itself."""
-    from rankfold.check import InputError
-    from rankfold.index.ranker_cache import make_ranker
+    from rankfold.errors import InputError
+    from rankfold.index.ranker_cache import check_names
 
     for name in ("budget", "fusion"):
         if name in parameters:
             raise click.UsageError(f"--set: {name} has an option of its own; give --{name}.")
     try:
-        make_ranker(method, parameters, metric="euclidean", n_neighbors=1)
+        check_names(method, parameters)
     except InputError as error:
         raise click.UsageError(f"--set: {error}") from error
 
@@ -170,8 +169,8 @@ def check_able(method: str, name: str) -> None:
 
 def check_picture(path: Path) -> None:
     """Require that a picture can be drawn before any work is done for it."""
-    from rankfold.check import InputError
     from rankfold.drawing import require_matplotlib
+    from rankfold.errors import InputError
     from rankfold.files import check_folder
 
     require_matplotlib()
@@ -180,18 +179,6 @@ def check_picture(path: Path) -> None:
     if not path.absolute().parent.is_dir():
         raise InputError(f"the folder {str(path.parent)!r} does not exist; make it first.")
     check_folder(path.parent)
-
-
-def check_once(points: list[str | int]) -> None:
-    """Require that a query names no point twice."""
-    from rankfold.check import InputError
-
-    twice = [point for place, point in enumerate(points) if point in points[:place]]
-    if twice:
-        raise InputError(
-            f"the query names {twice[0]!r} more than once; to make it count more, give it a "
-            "larger --weight."
-        )
 
 
 def read_all(index: Index | Collection, files: tuple[str, ...]) -> Any:
@@ -212,7 +199,7 @@ def read_all(index: Index | Collection, files: tuple[str, ...]) -> Any:
 
 def explain_point(results: Results, point: Any) -> Reason:
     """Explain a point that was asked about."""
-    from rankfold.check import InputError
+    from rankfold.errors import InputError
 
     if is_example(results, point):
         raise InputError(f"{point!r} is an example of the query, which has no place to explain.")
@@ -226,7 +213,7 @@ def is_example(results: Results, point: Any) -> bool:
 
 def draw(results: Results, chosen: Reason | None, path: Path) -> None:
     """Draw why a point is here: the chosen one, else the first result that can be explained."""
-    from rankfold.check import InputError
+    from rankfold.errors import InputError
 
     best = next((point for point in results if not is_example(results, point)), None)
     if chosen is None and best is None:

@@ -125,7 +125,7 @@ def check_installed() -> None:
     """Require the packages of the extra before anything is opened."""
     for package in ("fastapi", "uvicorn", "prometheus_client"):
         if find_spec(package) is None:
-            from rankfold.check import MissingExtraError
+            from rankfold.errors import MissingExtraError
 
             raise MissingExtraError(package, "serve")
 

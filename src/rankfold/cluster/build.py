@@ -12,9 +12,10 @@ from typing import Any, BinaryIO, Literal
 
 import numpy as np
 
-from rankfold.check import InputError, check_choice, check_count, check_share
+from rankfold.check import check_choice, check_count, check_share
 from rankfold.cluster.client import Work, working
 from rankfold.cluster.shards import INDEX, Scratch, batches, find_shards, hold_all, scratch_folder
+from rankfold.errors import InputError
 from rankfold.files import replacing
 from rankfold.graph.adaptive import choose_from_sample, stored_width
 from rankfold.index.backend import mapped

@@ -13,7 +13,8 @@ from typing import Any
 from rich.console import Console
 from rich.progress import Progress
 
-from rankfold.check import InputError, MissingExtraError, check_count
+from rankfold.check import check_count
+from rankfold.errors import InputError, MissingExtraError
 
 PATIENCE = 30
 """Seconds to wait for a scheduler, and for its first worker."""

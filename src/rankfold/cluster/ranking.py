@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from rankfold.check import InputError, MissingExtraError, check_count, check_vectors
+from rankfold.check import check_count, check_vectors
 from rankfold.cluster.client import working
+from rankfold.errors import InputError, MissingExtraError
 from rankfold.files import check_folder, replacing
 from rankfold.index import Index
 from rankfold.types import FloatArray

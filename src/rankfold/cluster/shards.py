@@ -17,8 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from rankfold.check import InputError, MissingExtraError, check_matrix
+from rankfold.check import check_matrix
 from rankfold.cluster.client import Work
+from rankfold.errors import InputError, MissingExtraError
 from rankfold.files import check_folder, replacing
 from rankfold.inputs.files import check_file, map_array
 from rankfold.inputs.points import plain_columns, reading

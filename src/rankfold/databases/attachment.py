@@ -17,8 +17,9 @@ from rich.console import Console
 from rich.progress import Progress
 from scipy import sparse
 
-from rankfold.check import DatabaseError, InputError, check_choice, check_neighbors, check_share
+from rankfold.check import check_choice, check_neighbors, check_share
 from rankfold.databases.protocol import Database, Key, Row
+from rankfold.errors import DatabaseError, InputError
 from rankfold.graph import ClosedForm, candidate_lists
 from rankfold.neighbors import choose_engine
 from rankfold.neighbors.distances import measured_candidates

@@ -13,8 +13,8 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 import numpy as np
 
-from rankfold.check import DatabaseError, InputError, UnreachableError
 from rankfold.databases.protocol import Database, Edges, Hits, Key, Page, Row
+from rankfold.errors import DatabaseError, InputError, RankfoldError, UnreachableError
 from rankfold.types import FloatArray
 
 CONNECTING = 5.0
@@ -34,7 +34,7 @@ MANIFEST = "manifest"
 
 Record = Mapping[str, Any]
 Metric = Literal["euclidean", "cosine"]
-Explanation = tuple[Sequence[str], type[InputError], str]
+Explanation = tuple[Sequence[str], type[RankfoldError], str]
 """Signs in what a database says, the error that it is, and what to do."""
 
 
@@ -259,7 +259,7 @@ def chosen(what: str, name: str | None, known: Iterable[str], place: str) -> str
     >>> chosen("table", "dogs", ["docs"], "lancedb:///shop")
     Traceback (most recent call last):
     ...
-    rankfold.check.DatabaseError: lancedb:///shop has no table 'dogs'; it has: 'docs'.
+    rankfold.errors.DatabaseError: lancedb:///shop has no table 'dogs'; it has: 'docs'.
     """
     names = sorted(known)
     if name is None and len(names) == 1:
@@ -287,12 +287,12 @@ def own_metric(kind: str, metrics: Mapping[str, Metric], asked: str | None, plac
     return own
 
 
-def explained(text: str, said: str, place: str, known: Iterable[Explanation]) -> InputError:
+def explained(text: str, said: str, place: str, known: Iterable[Explanation]) -> RankfoldError:
     """Return the error for what a database raised, by the signs that its text has."""
     said = said.split("\n")[0][:300]
     for signs, error, advice in known:
         if any(sign in text for sign in signs):
             does = "does not answer" if issubclass(error, UnreachableError) else "refuses this"
-            argument = "where" if error is InputError else None
-            return error(f"{place} {does} ({said}): {advice}.", argument)
+            message = f"{place} {does} ({said}): {advice}."
+            return InputError(message, "where") if error is InputError else error(message)
     return DatabaseError(f"{place} cannot do what it was asked ({said}).")

@@ -13,7 +13,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from rankfold.check import InputError, about, check_choice, check_vectors, check_weights
+from rankfold.check import about, as_list, check_choice, check_vectors, check_weights
 from rankfold.databases.attachment import (
     attached,
     build_graph,
@@ -29,8 +29,9 @@ from rankfold.databases.engine import (
 )
 from rankfold.databases.protocol import Database, Key
 from rankfold.diversity import n_candidates
+from rankfold.errors import InputError
 from rankfold.explanation import explain
-from rankfold.index.query import IndexQuery, Reason, Results, as_list, with_diversity
+from rankfold.index.query import IndexQuery, Reason, Results, with_diversity
 from rankfold.rankers import RANKERS, Euclidean, Ranker
 from rankfold.types import FloatArray, Query, Ranking
 
@@ -255,10 +256,10 @@ class Collection:
             Parameters of the method, such as ``smoothness=10``.
         """
         asked = IndexQuery(
-            as_list(ids),
+            ids,
             vectors,
             weights,
-            as_list(negative),
+            negative,
             negative_vectors,
             where,
             top,
@@ -372,7 +373,7 @@ class Collection:
 
     def _ask(self, asked: IndexQuery) -> Results:
         """Answer a query."""
-        asked, before = asked.checked(), self.database.round_trips
+        before = self.database.round_trips
         check_choice(asked.method, "method", tuple(METHODS))
         graph, query = self._begin(asked)
         hidden: list[int] = []

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from rankfold.check import InputError
 from rankfold.databases.protocol import Database, Edges, Hits, Key, Row
+from rankfold.errors import InputError
 from rankfold.neighbors import positive_shares
 from rankfold.neighbors.distances import sq_distances_between
 from rankfold.neighbors.exact import as_held

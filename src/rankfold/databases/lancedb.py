@@ -8,10 +8,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from rankfold.check import DatabaseError, InputError, MissingExtraError, UnreachableError
 from rankfold.databases import backend
 from rankfold.databases.backend import FIELDS, SIDE, Backend, Metric, Record, portions
 from rankfold.databases.protocol import Hits, Key, Page
+from rankfold.errors import DatabaseError, InputError, MissingExtraError, UnreachableError
 from rankfold.types import FloatArray
 
 try:
@@ -106,7 +106,7 @@ class LanceDB(Backend):
         >>> LanceDB.open("lancedb:///no/folder", "docs")
         Traceback (most recent call last):
         ...
-        rankfold.check.DatabaseError: there is no folder '/no/folder', where LanceDB's tables ...
+        rankfold.errors.DatabaseError: there is no folder '/no/folder', where LanceDB's tables ...
         """
         at = backend.Address.of(address, "lancedb", 0, EXAMPLE)
         if at.host or not Path(at.path).is_dir():

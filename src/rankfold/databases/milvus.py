@@ -10,10 +10,10 @@ from pathlib import Path
 from threading import RLock
 from typing import Any
 
-from rankfold.check import DatabaseError, InputError, MissingExtraError, UnreachableError
 from rankfold.databases import backend
 from rankfold.databases.backend import FIELDS, SIDE, Backend, Metric, Record, portions
 from rankfold.databases.protocol import Hits, Key, Page
+from rankfold.errors import DatabaseError, InputError, MissingExtraError, UnreachableError
 from rankfold.types import FloatArray
 
 try:
@@ -147,7 +147,7 @@ class Milvus(Backend):
         >>> Milvus.open("milvus://me:secret@127.0.0.1:1", "docs")
         Traceback (most recent call last):
         ...
-        rankfold.check.UnreachableError: milvus://me@127.0.0.1:1 does not answer (...
+        rankfold.errors.UnreachableError: milvus://me@127.0.0.1:1 does not answer (...
         """
         at = backend.Address.of(address, "milvus", 19530, EXAMPLE)
         for log in LOGS:  # all that they say is raised as well

@@ -16,8 +16,8 @@ from uuid import UUID
 
 import numpy as np
 
-from rankfold.check import DatabaseError, InputError, MissingExtraError, UnreachableError
 from rankfold.databases.protocol import Edges, Hits, Key, Page, Row
+from rankfold.errors import DatabaseError, InputError, MissingExtraError, UnreachableError
 from rankfold.types import FloatArray
 
 try:

@@ -10,10 +10,10 @@ from pathlib import Path
 from threading import RLock
 from typing import Any
 
-from rankfold.check import DatabaseError, InputError, MissingExtraError, UnreachableError
 from rankfold.databases import backend
 from rankfold.databases.backend import FIELDS, MANIFEST, SIDE, Backend, Metric, Record, portions
 from rankfold.databases.protocol import Edges, Hits, Key, Page, Row
+from rankfold.errors import DatabaseError, InputError, MissingExtraError, UnreachableError
 from rankfold.types import FloatArray
 
 try:
@@ -110,7 +110,7 @@ class Qdrant(Backend):
         >>> Qdrant.open("qdrant://:secret@127.0.0.1:1?tls=true", "docs")
         Traceback (most recent call last):
         ...
-        rankfold.check.UnreachableError: qdrant://127.0.0.1:1 does not answer (...
+        rankfold.errors.UnreachableError: qdrant://127.0.0.1:1 does not answer (...
         """
         at = backend.Address.of(address, "qdrant", 6333, EXAMPLE)
         if at.host:

@@ -14,7 +14,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
-from rankfold.check import MissingExtraError
+from rankfold.errors import MissingExtraError
 
 
 class DownloadBar:

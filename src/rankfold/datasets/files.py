@@ -13,8 +13,8 @@ import numpy as np
 from scipy.io import loadmat
 from scipy.io.matlab import MatReadWarning
 
-from rankfold.check import InputError
 from rankfold.datasets.download import DownloadError, cache_folder, download
+from rankfold.errors import InputError
 from rankfold.types import FloatArray, IntArray
 
 FOLDER_VARIABLE = "RANKFOLD_DATA"

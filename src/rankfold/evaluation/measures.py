@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rankfold import metrics
-from rankfold.check import InputError
+from rankfold.errors import InputError
 from rankfold.types import FloatArray
 
 CONFIDENCE = 0.95

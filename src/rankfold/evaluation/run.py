@@ -14,7 +14,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from sklearn.base import clone
 
-from rankfold.check import InputError, check_choice, check_count, check_flag
+from rankfold.check import check_choice, check_count, check_flag
+from rankfold.errors import InputError
 from rankfold.evaluation.results import Evaluation
 from rankfold.evaluation.tasks import Metrics, Task, make_task
 from rankfold.rankers import Euclidean, Ranker

@@ -13,7 +13,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from rankfold.check import InputError, check_choice, check_count, check_ids, check_matrix
+from rankfold.check import check_choice, check_count, check_ids, check_matrix
+from rankfold.errors import InputError
 from rankfold.evaluation.measures import (
     Measure,
     depth_of,

@@ -8,7 +8,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from rankfold.check import InputError, check_choice, check_count, check_flag
+from rankfold.check import check_choice, check_count, check_flag
+from rankfold.errors import InputError
 from rankfold.evaluation.measures import DEFAULTS, measure_all, parse_measures
 from rankfold.evaluation.results import DEPTHS, Evaluation, depth_measures
 from rankfold.evaluation.tasks import check_dataset, choose_queries, few

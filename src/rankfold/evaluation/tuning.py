@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from rankfold.check import InputError, check_count, check_flag
+from rankfold.check import check_count, check_flag
+from rankfold.errors import InputError
 from rankfold.evaluation.measures import DEFAULTS, parse_measures
 from rankfold.evaluation.results import Evaluation
 from rankfold.evaluation.run import Ranks, evaluate, run_task

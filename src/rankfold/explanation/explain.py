@@ -12,7 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from rankfold.check import InputError, check_count, check_query, check_weights
+from rankfold.check import check_count, check_query, check_weights
+from rankfold.errors import InputError
 from rankfold.explanation.explanation import Example, Explanation, Path, PathState, Step
 from rankfold.neighbors import Engine, plain_sq_distances
 from rankfold.rankers import Ranker

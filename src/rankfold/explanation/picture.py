@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from rankfold.check import InputError, check_matrix
+from rankfold.check import check_matrix
 from rankfold.drawing import DPI, GREY, INK, LINE, RIGHT, WRONG, new_page, save_png, write
+from rankfold.errors import InputError
 from rankfold.explanation.explanation import (
     WITHOUT_PATH,
     Explanation,

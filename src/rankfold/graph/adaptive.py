@@ -8,7 +8,8 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
-from rankfold.check import InputError, check_count, check_neighbors, warn_caller
+from rankfold.check import check_count, check_neighbors, warn_caller
+from rankfold.errors import InputError
 from rankfold.neighbors import Engine, GivenEngine, Listing, choose_n_neighbors, live_points
 from rankfold.neighbors.dimension import DIFFUSE_NEIGHBORS, DIMENSION_NEIGHBORS
 from rankfold.types import FloatArray, IntArray, Neighbors

@@ -9,7 +9,8 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 
-from rankfold.check import InputError, check_flag, check_neighbors, check_positive
+from rankfold.check import check_flag, check_neighbors, check_positive
+from rankfold.errors import InputError
 from rankfold.graph.adaptive import (
     SMALLEST,
     AdaptiveGraph,

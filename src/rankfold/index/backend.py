@@ -2,37 +2,32 @@
 
 from __future__ import annotations
 
-import json
-import re
-import zlib
-from collections.abc import Iterator, Sequence, Sized
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from stat import S_ISREG
+from threading import Lock, get_ident, local
 from typing import Any, Literal
 
 import numpy as np
 
 from rankfold.check import (
-    InputError,
+    check_as_many,
     check_choice,
     check_count,
     check_flag,
     check_matrix,
     check_share,
 )
-from rankfold.files import replacing
+from rankfold.errors import InputError
 from rankfold.graph.adaptive import choose_from_sample, stored_width
-from rankfold.graph.collective import Learning, Stage, learning_of
+from rankfold.index.learned_graph import learned_graph, sweep
 from rankfold.inputs import Points, as_columns
 from rankfold.layout import Layout, Map, check_layout, lay_out, projected
-from rankfold.locks import ReadWriteLock
-from rankfold.neighbors import Change, DynamicEngine, Learned, Round, check_state, choose_engine
+from rankfold.neighbors import Change, DynamicEngine, Learned, check_state, choose_engine
 from rankfold.storage import Store, Version
 from rankfold.storage.columns import checked_payload, distinct_ids
 from rankfold.storage.database import understood
-from rankfold.types import FloatArray, IntArray, Neighbors
+from rankfold.types import FloatArray, IntArray
 
 
 def checked_input(
@@ -51,12 +46,6 @@ def checked_input(
     columns = as_columns(payload, len(vectors))
     checked_payload(columns, len(vectors))
     return Points(vectors, names, columns)
-
-
-def check_as_many(vectors: FloatArray, ids: Sized) -> None:
-    """Require an id for every vector."""
-    if len(vectors) != len(ids):
-        raise InputError(f"there are {len(vectors)} vectors and {len(ids)} ids; give as many.")
 
 
 def built(
@@ -95,133 +84,6 @@ def mapped(
     return drawn.arrays(np.arange(engine.n_points)), {"layout": drawn.kind}
 
 
-STAGE = "learning.npz"
-"""The file beside the store that a stopped learning goes on from."""
-
-PARTIAL = re.compile(rf"\.{re.escape(STAGE)}\.\d+-[0-9a-f]{{8}}\.partial")
-"""What `replacing` calls it while it is written."""
-
-ROOM = 2**16
-"""Bytes that its description and the frame of the file may take."""
-
-
-def learned_graph(
-    engine: DynamicEngine,
-    n_neighbors: int,
-    smoothness: float,
-    folder: Path,
-    version: Version,
-    progress: bool,
-) -> Learned:
-    """Learn a graph for all points of an engine; go on where the same was stopped before.
-
-    Parameters
-    ----------
-    engine : DynamicEngine
-        Without removed slots.
-    n_neighbors : int
-        Neighbours in the plain graph.
-    smoothness : float
-        That of the queries that will be asked.
-    folder : Path
-        Of the store, where stages are kept.
-    version : Version
-        The state of the store that the engine holds.
-    progress : bool
-        Whether to show a bar on stderr.
-    """
-    chosen = min(n_neighbors, max(1, engine.n_alive - 2))
-    learning = learning_of(engine, chosen, smoothness, progress=progress)
-    stages = Stages.of(folder, learning, version)
-    return replace(learning, keep=stages.write).run(stages.read())
-
-
-@dataclass(frozen=True)
-class Stages:
-    """Keeps the last stage of a learning in a file, which nobody else writes meanwhile.
-
-    Parameters
-    ----------
-    path : Path
-    state : dict
-        What a stage belongs to, as JSON can hold it; stages of another are ignored.
-    shape : tuple of int
-        That of the candidates.
-    """
-
-    path: Path
-    state: dict[str, Any]
-    shape: tuple[int, ...]
-
-    @classmethod
-    def of(cls, folder: Path, learning: Learning, version: Version) -> Stages:
-        """Return the stages of a learning in a state of a store."""
-        state = {
-            "generation": version.generation,
-            "sequence": version.sequence,
-            "n_neighbors": learning.n_neighbors,
-            "smoothness": float(learning.smoothness),
-            "attempts": [list(attempt) for attempt in learning.attempts],
-            "weight": learning.weight,
-            "profile_smoothness": learning.profile_smoothness,
-            "profile_tol": learning.profile_tol,
-            "candidates": _checksum(learning.candidates),
-        }
-        return cls(folder / STAGE, state, learning.candidates.indices.shape)
-
-    def write(self, stage: Stage) -> None:
-        """Put a stage into the place of the one before."""
-        rounds = [asdict(made) for made in stage.rounds]
-        text = json.dumps({"state": self.state, "attempt": stage.attempt, "rounds": rounds})
-        described = np.frombuffer(text.encode(), dtype=np.uint8)
-        with replacing(self.path) as partial, partial.open("wb") as file:
-            np.savez(file, described=described, lifted=stage.lifted)
-
-    def read(self) -> Stage | None:
-        """Return the stage to go on from; sweep what is left of any other."""
-        try:
-            stage = self._read()
-        except Exception:  # a file that is damaged or not ours raises almost anything
-            stage = None
-        if stage is None:
-            sweep(self.path.parent)
-        return stage
-
-    def _read(self) -> Stage | None:
-        found = self.path.lstat()  # a link is none of ours, and what is no file may never end
-        if not S_ISREG(found.st_mode) or found.st_size > 8 * int(np.prod(self.shape)) + ROOM:
-            return None
-        with self.path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            described = json.loads(archive["described"].tobytes())
-            if described["state"] != self.state:
-                return None
-            lifted = archive["lifted"]
-        attempt = described["attempt"]
-        rounds = tuple(Round(**made) for made in described["rounds"])
-        fits = lifted.shape == self.shape and lifted.dtype == np.float64 and (lifted >= 0).all()
-        known = isinstance(attempt, int) and attempt in range(len(self.state["attempts"]))
-        if not (fits and known):
-            return None
-        return Stage(attempt, lifted, rounds)
-
-
-def _checksum(lists: Neighbors) -> int:
-    """Sum up lists: a search that is not exact may find others in the same state of a store."""
-    found = zlib.crc32(np.ascontiguousarray(lists.indices).data)
-    return zlib.crc32(np.ascontiguousarray(lists.sq_distances).data, found)
-
-
-def sweep(folder: Path) -> None:
-    """Delete a stage, and what a process that was killed left behind while it wrote one.
-
-    Folders, links and files of other names are left alone.
-    """
-    for left in (folder / STAGE, *folder.glob(f".{STAGE}.*.partial")):
-        named = left.name == STAGE or PARTIAL.fullmatch(left.name)
-        if named and left.is_file() and not left.is_symlink():
-            left.unlink(missing_ok=True)
-
-
 FEW_PENDING, POINTS_PER_PENDING = 100, 1000
 """Changes that may wait before they are merged: so many, and one more for so many points."""
 
@@ -235,6 +97,92 @@ NOWHERE = Version(0, 0)
 
 MOST_FOLLOWED = 3
 """How often a reader follows another process that changes again at once, before it stays alone."""
+
+
+class ReadWriteLock:
+    """Lets threads in together, or one alone; whoever wants to be alone goes first.
+
+    Each thread has a lock of its own, which it holds for as long as it is inside or wants to be
+    alone, and which all others can see. There is nothing else to know, and others wait by these
+    locks only; so an exception in any place, also that of Ctrl-C, leaves nobody waiting.
+
+    1. Who comes to be together locks and shows its lock, then looks for those who want to be alone.
+       If there are any, it unlocks, waits for them and tries again; else it is inside.
+    2. Who wants to be alone locks and shows its lock, waits for its turn among those who want the
+       same, then looks for those who are together and waits for each of them.
+
+    Both show before they look, so of two at least one sees the other. If who comes together is not
+    seen, it has shown its lock after the other has looked, hence looks later, sees the
+    other and stays outside. So nobody is inside with one who is alone. Who waits in step 1 holds
+    nothing, so nobody waits in a circle. After somebody has shown that it wants to be alone, nobody
+    comes in, so it waits only for those inside and for others who want to be alone.
+
+    A thread that is inside may enter again; one that is together with others cannot become
+    alone, for two that tried would wait for each other.
+
+    Examples
+    --------
+    >>> lock = ReadWriteLock()
+    >>> with lock.writing(), lock.reading():
+    ...     pass
+    """
+
+    def __init__(self) -> None:
+        self._together: dict[int, Lock] = {}
+        self._alone: dict[int, Lock] = {}
+        self._turn = Lock()
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Be inside with others who are together."""
+        me = get_ident()
+        if _holds(me, self._together) or _holds(me, self._alone):
+            yield
+            return
+        mine = Lock()
+        try:
+            while True:
+                with mine:
+                    self._together[me] = mine
+                    before = [lock for lock in list(self._alone.values()) if lock.locked()]
+                    if not before:
+                        yield
+                        return
+                for lock in before:
+                    _wait_for(lock)
+        finally:
+            self._together.pop(me, None)
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Be inside alone."""
+        me = get_ident()
+        if _holds(me, self._together):
+            raise InputError("this cannot be done while the same thread reads; let it end first.")
+        if _holds(me, self._alone):
+            yield
+            return
+        mine = Lock()
+        try:
+            with mine:
+                self._alone[me] = mine
+                with self._turn:
+                    for lock in list(self._together.values()):
+                        _wait_for(lock)
+                    yield
+        finally:
+            self._alone.pop(me, None)
+
+
+def _holds(thread: int, locks: dict[int, Lock]) -> bool:
+    """Tell whether a thread is there; its lock knows, also where it was stopped half-way."""
+    lock = locks.get(thread)
+    return lock is not None and lock.locked()
+
+
+def _wait_for(lock: Lock) -> None:
+    with lock:
+        pass
 
 
 class FolderBackend:
@@ -258,38 +206,52 @@ class FolderBackend:
         self.store = store
         self.version = NOWHERE
         self._engine: DynamicEngine
+        self.n_neighbors: int
+        """Neighbours in the graph where a query does not ask for another number."""
         self._map: Map | None = None
         self._drawn: tuple[Version, Map] | None = None
         self._not_learned: tuple[Version, int] | None = None
         self._lock = ReadWriteLock()
         self._changed: list[tuple[int, IntArray]] = []
         self._restored = 0
+        self._inside = local()
 
     @contextmanager
     def current(self) -> Iterator[DynamicEngine]:
         """Yield the engine in the state committed last; ids and payload stay at that state."""
-        for _ in range(MOST_FOLLOWED):
-            with self._lock.reading(), self.store.reading() as version:
+        if getattr(self._inside, "current", False):  # this thread is inside already
+            yield self._engine
+            return
+        for attempt in range(MOST_FOLLOWED + 1):
+            alone = attempt == MOST_FOLLOWED
+            lock = self._lock.writing() if alone else self._lock.reading()
+            with lock, self.store.reading() as version:
+                if alone:
+                    self._follow(version)
                 if version == self.version:
-                    yield self._engine
+                    self._inside.current = True
+                    try:
+                        yield self._engine
+                    finally:
+                        self._inside.current = False
                     return
-            with self._lock.writing(), self.store.reading() as version:
-                self._follow(version)
+            self.follow()
+
+    def follow(self) -> None:
+        """Bring the engine to the state committed last."""
         with self._lock.writing(), self.store.reading() as version:
             self._follow(version)
-            yield self._engine
 
     def _follow(self, version: Version) -> None:
         """Bring the engine to a version, that of the snapshot; alone."""
         if version == self.version:
             return
         known, self.version = self.version, NOWHERE  # until all is done, nothing is known
-        if version.generation != known.generation:
-            known, self._changed, self._restored = NOWHERE, [], version.sequence
-            self._drawn = self._not_learned = None
-            with understood(self.store.folder):
-                self._restore(self.store.arrays, self.store.settings)
         with understood(self.store.folder):
+            if version.generation != known.generation:
+                known, self._changed, self._restored = NOWHERE, [], version.sequence
+                self._drawn = self._not_learned = None
+                self._restore(self.store.arrays, self.store.settings)
             for sequence, arrays in self.store.changes(known.sequence):
                 self._apply(sequence, Change.of(arrays), arrays.get("places"))
             if known == NOWHERE and self._engine.n_alive != self.store.n_points:
@@ -300,10 +262,11 @@ class FolderBackend:
 
     def _restore(self, arrays: dict[str, Any], settings: dict[str, Any]) -> None:
         """Make engine and map from their state, after checking all of it."""
+        check_state(arrays, settings["engine"])
         check_count(settings["n_neighbors"], "n_neighbors")
         check_flag(settings["numbered"], "numbered")
-        check_state(arrays, settings["engine"])
         self._engine = DynamicEngine.restore(arrays, settings["engine"])
+        self.n_neighbors = int(settings["n_neighbors"])
         self._map = Map.restore(arrays, settings.get("layout"))
 
     def _apply(self, sequence: int, change: Change, places: FloatArray | None) -> None:
@@ -315,24 +278,27 @@ class FolderBackend:
         self._changed.append((sequence, np.union1d(change.rows, change.removed)))
 
     @contextmanager
-    def changing(self) -> Iterator[None]:
+    def changing(self) -> Iterator[DynamicEngine]:
         """Be alone while a change is prepared and made; merge before if it is time.
 
-        A merge that fails then leaves no doubt whether the change was made: it was not.
+        A merge that fails then leaves no doubt whether the change was made: it was not. Nobody
+        else can change anything meanwhile, so the engine stays in the state committed last.
         """
         with self._lock.writing():
             self.store.check_writable()
-            if self._merge_is_due():
+            with self.store.reading() as version:
+                self._follow(version)
+                merge = self._merge_is_due()
+            if merge:
                 self.merge()
-            yield
+                self.follow()
+            yield self._engine
 
     def _merge_is_due(self) -> bool:
         """Tell whether following all changes would take an opening process too long."""
-        with self.current() as engine:
-            most = FEW_PENDING + engine.n_points / POINTS_PER_PENDING
-            size = sum(array.nbytes for array in self.store.arrays.values())
-            too_large = self.store.pending_bytes >= FEW_BYTES + PENDING_SHARE * size
-            return too_large or self.store.n_pending >= most
+        n_pending, pending, stored = self.store.sizes()
+        most = FEW_PENDING + self._engine.n_points / POINTS_PER_PENDING
+        return n_pending >= most or pending >= FEW_BYTES + PENDING_SHARE * stored
 
     def changed_since(self, version: Version) -> IntArray | None:
         """Return the rows that have changed since a version; None where it was another engine."""
@@ -357,16 +323,16 @@ class FolderBackend:
         vectors, ids, payload
             Of the points to add.
         """
-        with self.current() as engine:
-            first = engine.n_points
-            try:
-                change = engine.plan(removed, vectors)
-                places = None if self._map is None else self._map.places_of_new(engine, change)
-            except InputError:
-                raise
-            except BaseException:
-                self.version = NOWHERE  # planning may have been interrupted half-way
-                raise
+        engine = self._engine
+        first = engine.n_points
+        try:
+            change = engine.plan(removed, vectors)
+            places = None if self._map is None else self._map.places_of_new(engine, change)
+        except InputError:
+            raise
+        except BaseException:
+            self.version = NOWHERE  # planning may have been interrupted half-way
+            raise
         sequence = self.store.append(
             change.arrays() if places is None else {**change.arrays(), "places": places},
             removed=change.removed,

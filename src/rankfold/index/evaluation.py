@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from rankfold.check import InputError, about, check_vectors
+from rankfold.check import about, check_vectors
+from rankfold.errors import InputError
 from rankfold.evaluation.tasks import (
     UNLABELLED,
     Metrics,

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from rankfold.check import InputError, check_query
+from rankfold.check import check_query
+from rankfold.errors import InputError
 from rankfold.neighbors import Engine, plain_sq_distances
 from rankfold.rankers import Ranker
 from rankfold.rankers.ordering import with_unreached
@@ -16,11 +17,6 @@ from rankfold.types import IntArray, Query, Ranking, Solution
 
 FIRST_SURPLUS, GROWTH = 2.0, 4
 """How many more points are ranked at first than should do, and how many more after that."""
-
-
-def ranked(ranker: Ranker, query: Query, top: int, include_query: bool) -> Ranking:
-    """Rank for one query."""
-    return ranker.rank_many([query], top=top, include_query=include_query)[0]
 
 
 def no_ranking() -> Ranking:
@@ -59,7 +55,7 @@ class Filter:
         length, enough = self._expected(engine, query, top, include_query)
         while True:
             length = max(1, min(length, engine.n_alive))
-            ranking = ranked(ranker, query, length, include_query)
+            ranking = ranker.rank_query(query, top=length, include_query=include_query)
             places = self._places(ranking.ids)
             if len(places) >= enough or length == engine.n_alive:
                 return _shortened(ranking, places, top)

@@ -15,16 +15,17 @@ from weakref import finalize
 import numpy as np
 
 from rankfold.check import (
-    InputError,
-    StorageError,
+    as_list,
+    check_as_many,
     check_choice,
     check_count,
     check_positive,
     check_vectors,
 )
 from rankfold.embedding import ShapeEmbedding
-from rankfold.index.backend import FolderBackend, built, check_as_many, checked_input
-from rankfold.index.query import IndexQuery, QueryExecutor, Reason, Results, as_list
+from rankfold.errors import InputError, StorageError
+from rankfold.index.backend import FolderBackend, built, checked_input
+from rankfold.index.query import IndexQuery, QueryExecutor, Reason, Results
 from rankfold.index.ranker_cache import adapted
 from rankfold.inputs import as_columns
 from rankfold.layout import Layout
@@ -141,8 +142,8 @@ class Index:
         """
         backend = FolderBackend(Store.open(path, write))
         try:
+            backend.follow()  # reads all that queries need
             index = cls(backend)
-            _ = len(index)  # reads all that queries need
         except BaseException:
             backend.close()
             raise
@@ -193,10 +194,10 @@ class Index:
             Parameters of the method, such as ``smoothness=10``.
         """
         asked = IndexQuery(
-            as_list(ids),
+            ids,
             vectors,
             weights,
-            as_list(negative),
+            negative,
             negative_vectors,
             where,
             top,
@@ -206,7 +207,7 @@ class Index:
             include_query,
             parameters,
         )
-        return self._ask(asked)
+        return Results(*self._executor.answer(asked), asked, self)
 
     def evaluate(
         self,
@@ -297,8 +298,8 @@ class Index:
         payload : as for `build`, optional
             Columns that the index has; what is left out is missing.
         """
-        with self._backend.changing():
-            checked = self._checked_vectors(vectors)
+        with self._backend.changing() as engine:
+            checked = check_vectors(vectors, engine.n_features)
             names = self._next_ids(len(checked)) if ids is None else as_list(ids)
             check_as_many(checked, names)
             columns = as_columns(payload, len(names))
@@ -333,14 +334,14 @@ class Index:
             Columns to change; the others stay as they are.
         """
         names = as_list(ids)
-        with self._backend.changing():
+        with self._backend.changing() as engine:
             store = self._backend.store
             slots = self._slots(names)
             columns = as_columns(payload, len(names))
             if vectors is None:
                 store.change_payload(slots, columns)
                 return
-            checked = self._checked_vectors(vectors)
+            checked = check_vectors(vectors, engine.n_features)
             check_as_many(checked, names)
             if names:
                 everything = {**store.payload_of(slots), **columns}
@@ -536,7 +537,7 @@ class Index:
         """
         backend = self._backend
         with backend.current() as engine:
-            k = min(backend.info()["n_neighbors"], max(1, engine.n_alive - 2))
+            k = min(backend.n_neighbors, max(1, engine.n_alive - 2))
             own = {"n_neighbors": k, "metric": engine.metric, **parameters}
             chosen = adapted("ran", own, engine, k)
             embedding = ShapeEmbedding(n_components, progress=progress, **chosen).fit(engine)
@@ -579,8 +580,7 @@ class Index:
 
     def _ask(self, asked: IndexQuery) -> Results:
         """Answer a query."""
-        checked = asked.checked()
-        return Results(*self._executor.answer(checked), checked, self)
+        return Results(*self._executor.answer(asked), asked, self)
 
     def _reason(self, asked: IndexQuery, point: Any) -> Reason:
         """Explain the place of a point in the answer to a query."""
@@ -593,10 +593,6 @@ class Index:
         last = store.largest_number
         first = 0 if last is None else last + 1
         return list(range(first, first + n_ids))
-
-    def _checked_vectors(self, vectors: Any) -> FloatArray:
-        with self._backend.current() as engine:
-            return check_vectors(vectors, engine.n_features)
 
     def _slots(self, names: list[Any]) -> IntArray:
         """Return the slots of ids that are all different."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -10,8 +10,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from rankfold.check import (
-    InputError,
     about,
+    as_list,
     check_choice,
     check_count,
     check_share,
@@ -19,10 +19,11 @@ from rankfold.check import (
     check_weights,
 )
 from rankfold.diversity import diverse, n_candidates
+from rankfold.errors import InputError
 from rankfold.explanation import Explanation, draw_explanation, explain
 from rankfold.index.backend import FolderBackend
-from rankfold.index.filters import Filter, no_ranking, ranked
-from rankfold.index.ranker_cache import RankerCache
+from rankfold.index.filters import Filter, no_ranking
+from rankfold.index.ranker_cache import RankerCache, defaults_of
 from rankfold.neighbors import Engine, VectorEngine
 from rankfold.rankers import RANKERS, Euclidean, Ranker
 from rankfold.storage import Store
@@ -31,12 +32,15 @@ from rankfold.types import FloatArray, IntArray, Query, Ranking
 
 @dataclass(frozen=True, eq=False)
 class IndexQuery:
-    """A query in the words of the user; `Index.query` says what each field means."""
+    """A query in the words of the user; `Index.query` says what each field means.
 
-    ids: list[Any]
+    What can be checked without the index is checked at once.
+    """
+
+    ids: Any
     vectors: Any
     weights: Any
-    negative: list[Any]
+    negative: Any
     negative_vectors: Any
     where: Any
     top: int
@@ -46,13 +50,13 @@ class IndexQuery:
     include_query: bool
     parameters: dict[str, Any] = field(default_factory=dict)
 
-    def checked(self) -> IndexQuery:
-        """Return it after checking what can be checked without the index."""
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "ids", as_list(self.ids))
+        object.__setattr__(self, "negative", as_list(self.negative))
         check_choice(self.method, "method", tuple(RANKERS))
         check_count(self.top, "top")
         check_count(self.offset, "offset", least=0)
         check_share(self.diversity, "diversity", zero=True, one=True)
-        return self
 
     @property
     def wanted(self) -> int:
@@ -71,18 +75,18 @@ class IndexQuery:
                 f"{twice!r} is an example more than once, among ids and negative; name it once, "
                 "and give it a larger weight to make it count more."
             )
-        with about("vectors"):
-            vectors = check_vectors(self.vectors, n_features)
-        with about("negative_vectors"):
-            opposed = check_vectors(self.negative_vectors, n_features)
+        vectors = _vectors(self.vectors, n_features, "vectors")
+        opposed = _vectors(self.negative_vectors, n_features, "negative_vectors")
         n_ids, n_positive = len(self.ids), len(self.ids) + len(vectors)
         if not n_positive:
             raise InputError(
                 "the query has no example of what is looked for: give ids of points, vectors, "
                 "or both."
             )
-        with about("weights"):
-            given = check_weights(self.weights, n_positive)
+        given: FloatArray = np.ones(n_positive)
+        if self.weights is not None:
+            with about("weights"):
+                given = check_weights(self.weights, n_positive)
         if not (given > 0).all():
             raise InputError(
                 f"weights is {self.weights!r}, but those of ids and vectors must be above zero; "
@@ -100,8 +104,17 @@ class IndexQuery:
 
 
 def _slots(store: Store, ids: list[Any], argument: str) -> IntArray:
+    if not ids:
+        return np.empty(0, dtype=np.int64)
     with about(argument):
-        return store.slots_of(ids) if ids else np.empty(0, dtype=np.int64)
+        return store.slots_of(ids)
+
+
+def _vectors(vectors: Any, n_features: int, argument: str) -> FloatArray:
+    if vectors is None:
+        return np.empty((0, n_features))
+    with about(argument):
+        return check_vectors(vectors, n_features)
 
 
 class Queryable(Protocol):
@@ -182,7 +195,7 @@ class Results:
         The parts are ``shape`` and ``distance``, where both were fused.
         """
         first = self.asked.offset + 1
-        columns = {"score": self.scores, **self.parts()}
+        columns = self.measured()
         return [
             {
                 "rank": first + place,
@@ -193,10 +206,31 @@ class Results:
             for place, name in enumerate(self.ids)
         ]
 
-    def parts(self) -> dict[str, FloatArray]:
-        """Return what was fused in the scores: by shape, and the plain distances; or nothing."""
-        distances = self.ranking.distances
-        return {} if distances is None else {"shape": self.ranking.shape, "distance": distances}
+    def columns(self) -> dict[str, list[Any]]:
+        """Return the results column by column: rank, id, score, its parts, and payload.
+
+        A column of the payload that is called like one of the others, such as ``rank``, is
+        ``payload.rank``.
+        """
+        first = self.asked.offset + 1
+        own = {
+            "rank": list(range(first, first + len(self.ids))),
+            "id": self.ids,
+            **{name: values.tolist() for name, values in self.measured().items()},
+        }
+        taken = {*own, "shape", "distance"}
+        payload = {
+            f"payload.{name}" if name in taken else name: values
+            for name, values in self.payload.items()
+        }
+        return {**own, **payload}
+
+    def measured(self) -> dict[str, FloatArray]:
+        """Return scores and, where they were fused, their parts: by shape, and distances."""
+        found = self.ranking.solution
+        if found.distances is None or found.shape is None:
+            return {"score": found.scores}
+        return {"score": found.scores, "shape": found.shape, "distance": found.distances}
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -253,18 +287,6 @@ class Reason:
         return self.to_text()
 
 
-def as_list(value: Any) -> list[Any]:
-    """Return one id or several as a list."""
-    if value is None:
-        return []
-    several = isinstance(value, Iterable) and not isinstance(
-        value, str | bytes | bytearray | Mapping
-    )
-    if isinstance(value, np.ndarray):
-        return list(np.atleast_1d(value))
-    return list(value) if several else [value]
-
-
 OF_A_QUERY = ("budget", "fusion")
 """Parameters that change nothing about what is fitted."""
 
@@ -278,13 +300,15 @@ class QueryExecutor:
     """
 
     def __init__(self, backend: FolderBackend) -> None:
-        self._backend, self._methods = backend, RankerCache()
+        self._backend, self._rankers = backend, RankerCache()
 
     def answer(self, asked: IndexQuery) -> tuple[list[Any], dict[str, list[Any]], Ranking]:
         """Return ids and payload of the results, and the ranking of their slots."""
         with self._backend.current() as engine:
-            shown = _without_first(self._ranking(asked, engine), asked.offset)
-            ids, payload = self._backend.store.points_of(shown.ids)
+            shown = self._ranking(asked, engine)
+            if asked.offset:
+                shown = _some(shown, slice(asked.offset, None))
+            ids, payload = self._backend.store.points_of(shown.solution.points)
             return ids, payload, shown
 
     def reason(self, asked: IndexQuery, point: Any) -> Reason:
@@ -307,15 +331,17 @@ class QueryExecutor:
 
     def _ranking(self, asked: IndexQuery, engine: VectorEngine) -> Ranking:
         store = self._backend.store
-        with about("where"):
-            matching = None if asked.where is None else Filter.of(store, asked.where)
+        matching = None
+        if asked.where is not None:
+            with about("where"):
+                matching = Filter.of(store, asked.where)
         query = asked.query(store, engine.n_features)
         if not engine.n_alive:
             return no_ranking()
-        ranker = self._fitted(asked, engine)
         length = n_candidates(asked.wanted) if asked.diversity else asked.wanted
+        ranker = self._fitted(asked, engine)
         if matching is None:
-            ranking = ranked(ranker, query, length, asked.include_query)
+            ranking = ranker.rank_query(query, top=length, include_query=asked.include_query)
         else:
             ranking = matching.best(ranker, query, length, asked.include_query)
         if not asked.diversity or not len(ranking):
@@ -324,15 +350,14 @@ class QueryExecutor:
 
     def fitted(self, method: str, parameters: dict[str, Any], engine: VectorEngine) -> Ranker:
         """Return the ranker that answers queries by a method; inside of `FolderBackend.current`."""
-        n_neighbors = int(self._backend.store.settings["n_neighbors"])
-        return self._methods.fitted(method, parameters, engine, n_neighbors, self._backend)
+        return self._rankers.fitted(method, parameters, engine, self._backend)
 
     def _fitted(self, asked: IndexQuery, engine: VectorEngine) -> Ranker:
         """Return a ranker; queries that differ in budget or fusion share what was fitted."""
-        shared, known = dict(asked.parameters), RANKERS[asked.method]().get_params(deep=False)
+        shared, known = dict(asked.parameters), defaults_of(asked.method)
         own = {name: shared.pop(name) for name in OF_A_QUERY if name in shared and name in known}
-        ranker = self.fitted(asked.method, shared, engine)
         with about("parameters"):
+            ranker = self._rankers.fitted(asked.method, shared, engine, self._backend)
             if "budget" in own:
                 ranker = ranker.with_budget(own["budget"])
             if "fusion" in own:
@@ -356,8 +381,3 @@ def with_diversity(engine: Engine, ranking: Ranking, query: Query, asked: IndexQ
 def _some(ranking: Ranking, places: Any) -> Ranking:
     """Return some results, which are then not proven to be the best."""
     return replace(ranking, solution=ranking.solution.take(places, certified=False))
-
-
-def _without_first(ranking: Ranking, offset: int) -> Ranking:
-    """Leave the first results out."""
-    return _some(ranking, slice(offset, None)) if offset else ranking

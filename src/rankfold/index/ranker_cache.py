@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Iterable, Mapping
+from functools import cache
+from inspect import signature
 from threading import Lock
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-from rankfold.check import InputError, about, check_choice
+from rankfold.errors import InputError
 from rankfold.graph import AdaptiveGraph
 from rankfold.index.backend import FolderBackend
 from rankfold.neighbors import DynamicEngine, VectorEngine
@@ -45,7 +49,6 @@ class RankerCache:
         method: str,
         parameters: dict[str, Any],
         engine: VectorEngine,
-        n_neighbors: int,
         backend: FolderBackend,
     ) -> Ranker:
         """Return a ranker for a state of the engine.
@@ -57,14 +60,11 @@ class RankerCache:
         parameters : dict
             Its parameters; those left out have their defaults.
         engine : VectorEngine
-        n_neighbors : int
-            Neighbours in the graph, where the parameters do not say otherwise.
         backend : FolderBackend
             Of the engine.
         """
-        chosen = min(n_neighbors, max(1, engine.n_alive - 2))
-        with about("parameters"):
-            parameters = adapted(method, parameters, engine, chosen)
+        chosen = min(backend.n_neighbors, max(1, engine.n_alive - 2))
+        parameters = adapted(method, parameters, engine, chosen)
         key = f"{method} {chosen} {sorted(parameters.items())!r}"
         with self._turn:
             if self._version != backend.version or self._engine is not engine:
@@ -77,11 +77,11 @@ class RankerCache:
                 if key in self._fitted:
                     return self._known(key)
             try:
-                with about("parameters"):
-                    ranker = make_ranker(method, parameters, engine.metric, chosen).fit(engine)
+                ranker = make_ranker(method, parameters, engine.metric, chosen).fit(engine)
                 with self._turn:
                     self._fitted[key] = ranker
-                    self._drop_old()
+                    if len(self._fitted) > 1:
+                        self._drop_old()
             finally:
                 self._fitting.pop(key, None)
         return ranker
@@ -165,6 +165,26 @@ def adapted(
     return parameters
 
 
+@cache
+def defaults_of(method: str) -> Mapping[str, Any]:
+    """Return the parameters that queries may give to a method, with their defaults."""
+    parameters = signature(RANKERS[method]).parameters.values()
+    defaults = {one.name: one.default for one in parameters if one.name not in OF_THE_INDEX}
+    return MappingProxyType(defaults)
+
+
+def check_names(method: str, parameters: Iterable[str]) -> None:
+    """Require names of parameters that a method has."""
+    known = defaults_of(method)
+    for name in parameters:
+        if name not in known:
+            raise InputError(
+                f"method {method!r} has no parameter {name!r} here; it has "
+                f"{', '.join(known) or 'none'}.",
+                name,
+            )
+
+
 def make_ranker(method: str, parameters: dict[str, Any], metric: str, n_neighbors: int) -> Ranker:
     """Return a ranker by its name.
 
@@ -173,20 +193,11 @@ def make_ranker(method: str, parameters: dict[str, Any], metric: str, n_neighbor
     >>> make_ranker("ran", {"smoothness": 3.0}, "euclidean", 7)
     RAN(n_neighbors=7, smoothness=3.0)
     """
-    check_choice(method, "method", tuple(RANKERS))
-    defaults = RANKERS[method]().get_params(deep=False)
-    known = [name for name in defaults if name not in OF_THE_INDEX]
-    unknown = [name for name in parameters if name not in known]
-    if unknown:
-        raise InputError(
-            f"method {method!r} has no parameter {unknown[0]!r} here; it has "
-            f"{', '.join(known) or 'none'}.",
-            unknown[0],
-        )
-    settings = dict(parameters)
+    check_names(method, parameters)
+    settings, defaults = dict(parameters), defaults_of(method)
     if defaults.get("n_neighbors", 0) in (None, "auto"):  # other methods have a number of their own
         settings.setdefault("n_neighbors", n_neighbors)
-    if "graph" in known:
+    if "graph" in defaults:
         settings.setdefault("graph", AdaptiveGraph(n_neighbors))
     ranker: Ranker = RANKERS[method](metric=metric, **settings)
     return ranker

@@ -13,7 +13,8 @@ from zipfile import is_zipfile
 
 import numpy as np
 
-from rankfold.check import InputError, MissingExtraError, check_flag
+from rankfold.check import check_flag
+from rankfold.errors import InputError, MissingExtraError
 from rankfold.inputs.images import SIZE, SUFFIXES, read_image, read_images
 from rankfold.inputs.points import Points, checked_points, checked_vectors, reading
 from rankfold.inputs.tables import listed, read_parquet, read_text

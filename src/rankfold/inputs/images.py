@@ -10,7 +10,8 @@ import numpy as np
 from rich.console import Console
 from rich.progress import track
 
-from rankfold.check import InputError, MissingExtraError, check_count
+from rankfold.check import check_count
+from rankfold.errors import InputError, MissingExtraError
 from rankfold.inputs.points import Points, checked_points, reading
 from rankfold.inputs.tables import listed
 from rankfold.types import FloatArray

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rankfold.check import InputError
+from rankfold.errors import InputError
 from rankfold.inputs.files import check_file
 from rankfold.inputs.points import Columns, plain_columns, plain_ids
 from rankfold.inputs.tables import (

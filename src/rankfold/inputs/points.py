@@ -13,7 +13,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from rankfold.check import InputError, MissingExtraError, check_matrix
+from rankfold.check import check_matrix
+from rankfold.errors import InputError, MissingExtraError
 from rankfold.types import FloatArray
 
 Plain: TypeAlias = int | float | bool | str | None

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rankfold.check import InputError, MissingExtraError
+from rankfold.errors import InputError, MissingExtraError
 from rankfold.inputs.points import LARGEST, Columns, Plain, Points, checked_points, reading
 from rankfold.types import FloatArray
 

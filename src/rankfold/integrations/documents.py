@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from rankfold.check import InputError, check_matrix
+from rankfold.check import check_matrix
+from rankfold.errors import InputError
 from rankfold.index import Index
 from rankfold.rankers import RAN
 from rankfold.rankers.base import Ranker

@@ -8,7 +8,8 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.base import clone
 
-from rankfold.check import InputError, MissingExtraError, check_choice
+from rankfold.check import check_choice
+from rankfold.errors import InputError, MissingExtraError
 from rankfold.integrations.documents import check_ranker, rerank
 from rankfold.neighbors import ExactEngine
 from rankfold.rankers import RAN

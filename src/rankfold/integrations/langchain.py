@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Self
 
-from rankfold.check import MissingExtraError
+from rankfold.errors import MissingExtraError
 from rankfold.index import Index
 from rankfold.integrations.documents import check_text_column, passages, rerank
 from rankfold.rankers.base import Ranker

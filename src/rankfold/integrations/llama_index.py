@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rankfold.check import InputError, MissingExtraError
+from rankfold.errors import InputError, MissingExtraError
 from rankfold.index import Index
 from rankfold.integrations.documents import check_text_column, passages, rerank
 from rankfold.rankers.base import Ranker

@@ -7,7 +7,7 @@ from math import isfinite
 from numbers import Real
 from typing import Any
 
-from rankfold.check import InputError, MissingExtraError
+from rankfold.errors import InputError, MissingExtraError
 from rankfold.evaluation.trec import Qrels, Run
 from rankfold.metrics import trec_order
 

@@ -14,7 +14,8 @@ from sklearn.base import (
 )
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from rankfold.check import InputError, check_count
+from rankfold.check import check_count
+from rankfold.errors import InputError
 from rankfold.neighbors import GIVEN_METRICS
 from rankfold.rankers import RAN
 from rankfold.types import Query, Ranking

@@ -7,7 +7,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from rankfold.check import InputError, check_choice
+from rankfold.check import check_choice
+from rankfold.errors import InputError
 from rankfold.graph.adaptive import adaptive_weights, interpolating
 from rankfold.layout.projection import (
     FEWEST,

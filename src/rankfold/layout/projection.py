@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol, Self
 import numpy as np
 from scipy import sparse
 
-from rankfold.check import MissingExtraError
+from rankfold.errors import MissingExtraError
 from rankfold.graph.adaptive import adaptive_weights
 from rankfold.graph.symmetric import link
 from rankfold.neighbors import DynamicEngine

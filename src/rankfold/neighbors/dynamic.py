@@ -8,14 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rankfold.check import (
-    InputError,
-    check_choice,
-    check_count,
-    check_ids,
-    check_positive,
-    check_share,
-)
+from rankfold.check import check_choice, check_count, check_ids, check_positive, check_share
+from rankfold.errors import InputError
 from rankfold.neighbors.distances import GIVEN_METRICS, sq_distances_between
 from rankfold.neighbors.exact import EXACT_LIMIT, ExactEngine, choose_engine
 from rankfold.neighbors.faiss_engine import FaissEngine
@@ -194,6 +188,7 @@ class DynamicEngine:
         self._points, self._stored, self.width, self.recall = points, stored, width, recall
         self.learned = learned
         self.metric, self.n_features = points.metric, points.n_features
+        self._note_points()
 
     @classmethod
     def build(
@@ -246,25 +241,16 @@ class DynamicEngine:
         named = Neighbors(lists.indices.astype(np.int32, copy=False), lists.sq_distances)
         return cls(points, StoredLists(named), width, recall)
 
-    @property
-    def n_points(self) -> int:
-        """The number of slots, those of removed points among them."""
-        return self._points.n_points
-
-    @property
-    def n_alive(self) -> int:
-        """The number of points that are left."""
-        return self._points.n_alive
-
-    @property
-    def alive(self) -> BoolArray:
-        """Which slots have a point."""
-        return self._points.alive
-
-    @property
-    def points(self) -> FloatArray:
+    def _note_points(self) -> None:
+        """Note which points there are; after every change of them."""
+        self.points: FloatArray = self._points.points
         """All points as they are held, removed ones among them."""
-        return self._points.points
+        self.alive: BoolArray = self._points.alive
+        """Which slots have a point."""
+        self.n_points = len(self.points)
+        """The number of slots, those of removed points among them."""
+        self.n_alive = self._points.n_alive
+        """The number of points that are left."""
 
     def search(self, vectors: FloatArray, k: int) -> Neighbors:
         """Find the ``k`` nearest points of the database for vectors from anywhere."""
@@ -287,7 +273,9 @@ class DynamicEngine:
 
     def between(self, query: Query, points: IntArray) -> FloatArray:
         """Measure the squared distances of some points to each example of a checked query."""
-        examples = np.concatenate([self.points[query.ids], self._points.held(query.vectors)])
+        examples = self.points[query.ids]
+        if len(query.vectors):
+            examples = np.concatenate([examples, self._points.held(query.vectors)])
         return sq_distances_between(examples, self.points, points)
 
     def pairs(self, ids: IntArray) -> FloatArray:
@@ -324,13 +312,17 @@ class DynamicEngine:
         """Return the change that removes points and then adds others; `apply` makes it happen."""
         added = self.points[:0] if vectors is None else self._points.held(vectors)
         removed = np.sort(check_ids(slots, self.n_points, self.alive, "slots"))
-        return ChangePlanner(self._points, self._stored, self.width).change(removed, added)
+        try:
+            return ChangePlanner(self._points, self._stored, self.width).change(removed, added)
+        finally:
+            self._note_points()
 
     def apply(self, change: Change) -> None:
         """Make a change that was planned in the same state, here or elsewhere, without a search."""
         self._check_follows(change)
         self._points.append(change.added)
         self._points.bury(change.removed)
+        self._note_points()
         patch = Patch(change.rows, change.lists)
         self._stored.apply(len(change.added), change.removed, patch)
 
@@ -357,9 +349,11 @@ class DynamicEngine:
         change, which copies points and lists once.
         """
         points = KINDS[settings["engine"]].restore(arrays, settings)
+        stored, learned = StoredLists.restore(arrays), settings.get("learned")
         width, recall = int(settings["width"]), float(settings["recall"])
-        learned = Learned.restore(arrays, settings.get("learned"))
-        return cls(points, StoredLists.restore(arrays), width, recall, learned)
+        if learned is not None:
+            learned = Learned.restore(arrays, learned)
+        return cls(points, stored, width, recall, learned)
 
     def compacted(self) -> tuple[dict[str, Any], dict[str, Any], IntArray]:
         """Return the state without removed slots, and the slots that were kept, in order.
@@ -449,8 +443,8 @@ def check_state(arrays: dict[str, Any], settings: dict[str, Any]) -> None:
         raise InputError("array 'reverse_starts' does not part 'reverse_sources'")
     if not np.array_equal(arrays["list_counts"], np.count_nonzero(indices >= 0, axis=1)):
         raise InputError("array 'list_counts' does not count 'list_indices'")
-    _check_settings(settings, width)
     _check_learned(arrays, settings, n_points)
+    _check_settings(settings, width)
 
 
 def _check_settings(settings: dict[str, Any], width: int) -> None:

@@ -9,7 +9,6 @@ from scipy.spatial.distance import cdist
 from sklearn.neighbors import NearestNeighbors
 
 from rankfold.check import (
-    InputError,
     check_choice,
     check_diagonal,
     check_directions,
@@ -17,6 +16,7 @@ from rankfold.check import (
     check_matrix,
     check_norms,
 )
+from rankfold.errors import InputError
 from rankfold.neighbors.distances import (
     GIVEN_METRICS,
     measure_all,

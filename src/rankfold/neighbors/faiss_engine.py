@@ -11,7 +11,8 @@ from rich.console import Console
 from rich.progress import track
 from scipy.spatial.distance import cdist
 
-from rankfold.check import InputError, check_choice, check_count, check_flag, check_share
+from rankfold.check import check_choice, check_count, check_flag, check_share
+from rankfold.errors import InputError
 from rankfold.neighbors.distances import (
     SinglePrecision,
     measure_all,
@@ -198,7 +199,7 @@ class FaissEngine:
     @property
     def n_points(self) -> int:
         """The number of points, removed ones among them."""
-        return len(self._held)
+        return len(self._held.rows)
 
     @property
     def alive(self) -> BoolArray | None:

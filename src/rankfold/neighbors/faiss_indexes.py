@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from rankfold.check import InputError
+from rankfold.errors import InputError
 from rankfold.neighbors.lists import GrowableArray
 from rankfold.neighbors.projected import Shortcut
 from rankfold.types import NOBODY, BoolArray, FloatArray, IntArray

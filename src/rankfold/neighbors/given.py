@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from rankfold.check import ZERO, InputError, check_choice, check_distances, check_vectors
+from rankfold.check import ZERO, check_choice, check_distances, check_vectors
+from rankfold.errors import InputError
 from rankfold.neighbors.distances import (
     GIVEN_METRICS,
     nearest_columns,

@@ -31,39 +31,36 @@ class GrowableArray:
     """
 
     def __init__(self, rows: NDArray[Any]) -> None:
-        self._store, self._length, self._own = np.asarray(rows), len(rows), False
-
-    def __len__(self) -> int:
-        return self._length
-
-    @property
-    def rows(self) -> NDArray[Any]:
+        self.rows: NDArray[Any] = np.asarray(rows)
         """All rows, as they lie; later changes may show in it."""
-        full = self._length == len(self._store)
-        return self._store if full else self._store[: self._length]
+        self._store: NDArray[Any] | None = None
 
     def append(self, rows: NDArray[Any]) -> None:
         """Add rows at the end."""
         if not len(rows):
             return
-        end = self._length + len(rows)
-        if not self._own or end > len(self._store):
-            self._move(max(end, int(SPARE * self._length)))
-        self._store[self._length : end] = rows
-        self._length = end
+        length = len(self.rows)
+        end = length + len(rows)
+        store = self._store
+        if store is None or end > len(store):
+            store = self._moved(max(end, int(SPARE * length)))
+        store[length:end] = rows
+        self.rows = store[:end]
 
     def write(self, places: NDArray[Any], rows: Any) -> None:
         """Change some rows."""
         if not len(places):
             return
-        if not self._own:
-            self._move(self._length)
-        self._store[places] = rows
+        if self._store is None:
+            self.rows = self._moved(len(self.rows))
+        self.rows[places] = rows
 
-    def _move(self, capacity: int) -> None:
-        store = np.empty((capacity, *self._store.shape[1:]), dtype=self._store.dtype)
-        store[: self._length] = self.rows
-        self._store, self._own = store, True
+    def _moved(self, capacity: int) -> NDArray[Any]:
+        """Return an array with room for so many rows, into which all were copied."""
+        store = np.empty((capacity, *self.rows.shape[1:]), dtype=self.rows.dtype)
+        store[: len(self.rows)] = self.rows
+        self._store = store
+        return store
 
 
 MOST_EXTRAS = 0.25
@@ -146,7 +143,7 @@ class StoredLists:
         counts: IntArray | None = None,
         reverse: ReverseLists | None = None,
     ) -> None:
-        self.width = lists.width
+        self.width: int = lists.indices.shape[1]
         self._counts = GrowableArray(lengths(lists) if counts is None else counts)
         self._indices, self._sq_distances = (
             GrowableArray(lists.indices),
@@ -229,7 +226,7 @@ class StoredLists:
 
     def kept(self, slots: IntArray) -> StoredLists:
         """Return the lists of some points, which list each other alone, by their new slots."""
-        places = np.full(len(self._indices), NOBODY, dtype=np.int32)
+        places = np.full(len(self._indices.rows), NOBODY, dtype=np.int32)
         places[slots] = np.arange(len(slots), dtype=np.int32)
         lists = self.take(slots)
         named = np.where(lists.indices == NOBODY, NOBODY, places[lists.indices])

@@ -45,7 +45,8 @@ class ExactPoints:
     def __init__(self, points: FloatArray, alive: BoolArray, metric: str) -> None:
         self.metric = metric
         self._held, self._alive = GrowableArray(points), GrowableArray(alive)
-        self.n_alive = int(np.count_nonzero(alive))
+        self.n_alive = 0
+        self._changed(int(np.count_nonzero(alive)))
         self.n_features: int = points.shape[1]
 
     @classmethod
@@ -56,17 +57,7 @@ class ExactPoints:
     @property
     def n_points(self) -> int:
         """The number of points, removed ones among them."""
-        return len(self._held)
-
-    @property
-    def points(self) -> FloatArray:
-        """All points as they are held."""
-        return self._held.rows
-
-    @property
-    def alive(self) -> BoolArray:
-        """Which points are left."""
-        return self._alive.rows
+        return len(self._held.rows)
 
     @cached_property
     def _live(self) -> IntArray:
@@ -135,19 +126,22 @@ class ExactPoints:
 
     def append(self, held: FloatArray) -> None:
         """Add points."""
-        self._held.append(held)
-        self._alive.append(np.ones(len(held), dtype=bool))
-        self._changed(len(held))
+        if len(held):
+            self._held.append(held)
+            self._alive.append(np.ones(len(held), dtype=bool))
+            self._changed(len(held))
 
     def bury(self, slots: IntArray) -> None:
         """Remove points."""
-        self._alive.write(slots, False)
-        self._changed(-len(slots))
+        if len(slots):
+            self._alive.write(slots, False)
+            self._changed(-len(slots))
 
     def revive(self, slots: IntArray) -> None:
         """Bring removed points back."""
-        self._alive.write(slots, True)
-        self._changed(len(slots))
+        if len(slots):
+            self._alive.write(slots, True)
+            self._changed(len(slots))
 
     def state(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return arrays and settings from which `restore` makes the same again."""
@@ -167,10 +161,14 @@ class ExactPoints:
         return ExactPoints(self.points[slots], np.ones(len(slots), dtype=bool), self.metric)
 
     def _changed(self, by: int) -> None:
+        """Note which points there are, and that so many more are left."""
         self.n_alive += by
-        if by:
-            self.__dict__.pop("_live", None)
-            self.__dict__.pop("_engine", None)
+        self.points: FloatArray = self._held.rows
+        """All points as they are held."""
+        self.alive: BoolArray = self._alive.rows
+        """Which points are left."""
+        self.__dict__.pop("_live", None)
+        self.__dict__.pop("_engine", None)
 
     def _named(self, found: Neighbors) -> Neighbors:
         """Turn places among the points that are left into slots."""

@@ -9,9 +9,9 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table as Screen
 
-from rankfold.check import InputError
 from rankfold.datasets import load
 from rankfold.drawing import require_matplotlib
+from rankfold.errors import InputError
 from rankfold.files import replacing
 from rankfold.paper import extras, figures, report
 from rankfold.paper.section import Section

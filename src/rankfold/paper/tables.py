@@ -10,8 +10,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal
 
-from rankfold.check import InputError, check_choice, check_count, check_positive
+from rankfold.check import check_choice, check_count, check_positive
 from rankfold.datasets import DATASETS
+from rankfold.errors import InputError
 from rankfold.graph import AdaptiveGraph, GaussianGraph
 from rankfold.paper.section import Grid, Section
 from rankfold.paper.work import Datasets, Measured, Pieces, Results, measure

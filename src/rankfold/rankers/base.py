@@ -17,7 +17,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rankfold.check import (
-    InputError,
     check_budget,
     check_choice,
     check_count,
@@ -29,6 +28,7 @@ from rankfold.check import (
     check_top,
     warn_caller,
 )
+from rankfold.errors import InputError
 from rankfold.neighbors import (
     GIVEN_METRICS,
     METRICS,
@@ -233,6 +233,19 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
         query = (
             ids if a_row and vectors is None and weights is None else Query(ids, vectors, weights)
         )
+        return self.rank_query(query, top=top, include_query=include_query)
+
+    def rank_query(
+        self, query: Query | int, *, top: int | None = None, include_query: bool = False
+    ) -> Ranking:
+        """Rank the database for a query of any kind, or for a point of the database.
+
+        Parameters
+        ----------
+        query : int or Query
+        top, include_query
+            As for `rank`.
+        """
         (checked,), length = self._asked([query], top, include_query)
         (ranking,) = self._answers([checked], length, include_query)
         return ranking

@@ -9,7 +9,8 @@ from typing import cast
 import numpy as np
 from scipy import sparse
 
-from rankfold.check import InputError, check_count, check_positive
+from rankfold.check import check_count, check_positive
+from rankfold.errors import InputError
 from rankfold.neighbors import (
     GIVEN_METRICS,
     Engine,

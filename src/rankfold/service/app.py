@@ -8,9 +8,9 @@ from importlib.metadata import version
 
 from fastapi import FastAPI
 
-from rankfold.check import InputError
 from rankfold.databases import Collection
 from rankfold.datasets import load
+from rankfold.errors import InputError
 from rankfold.index import Index
 from rankfold.service import routes
 from rankfold.service.handlers import Served

@@ -14,8 +14,9 @@ from typing import Annotated, Any
 import numpy as np
 from fastapi import Depends, Path, Request
 
-from rankfold.check import InputError, StorageError, UnreachableError, about
+from rankfold.check import about
 from rankfold.databases import Collection
+from rankfold.errors import InputError, UnreachableError
 from rankfold.index import Index, Results
 from rankfold.inputs.images import require_pillow
 from rankfold.layout import kind_without_map
@@ -208,8 +209,6 @@ def naming_points(
     try:
         with about("points"):
             yield
-    except StorageError:
-        raise
     except InputError as error:
         with index.reading():
             _check_ids(index, [point.id for point in points], "points[{}].id", new=new)
@@ -227,8 +226,6 @@ def naming_ids(index: Index, ids: Sequence[Any]) -> Iterator[None]:
     try:
         with about("ids"):
             yield
-    except StorageError:
-        raise
     except InputError as error:
         with index.reading():
             _check_ids(index, ids, "ids[{}]", new=False)
@@ -339,9 +336,9 @@ def answer(results: Results, query: Query) -> dict[str, Any]:
     solution, trace = results.ranking.solution, results.ranking.trace
     payload = rows(results.payload, len(results), query.columns)
     nothing: list[float | None] = [None] * len(results)
-    parts = {name: values.tolist() for name, values in results.parts().items()}
-    shape, distances = parts.get("shape", nothing), parts.get("distance", nothing)
-    columns = results.ids, results.scores.tolist(), shape, distances, payload
+    measured = {name: values.tolist() for name, values in results.measured().items()}
+    parts = [measured.get(name, nothing) for name in ("score", "shape", "distance")]
+    columns = results.ids, *parts, payload
     names = "id", "score", "shape", "distance", "payload"
     return {
         "results": [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)],

@@ -18,7 +18,8 @@ from fastapi import Depends, Request
 from fastapi.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from rankfold.check import InputError, check_count, check_positive
+from rankfold.check import check_count, check_positive
+from rankfold.errors import InputError
 from rankfold.parallel import Stop, StoppedError
 from rankfold.service.problems import ProblemError
 

@@ -13,7 +13,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from rankfold.check import StorageError
+from rankfold.errors import StorageError
 from rankfold.service.limits import Limiter, Settings
 from rankfold.service.logs import PLACE, Record
 from rankfold.service.problems import ProblemError

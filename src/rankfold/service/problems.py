@@ -17,7 +17,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from rankfold.check import InputError, StorageError, UnreachableError
+from rankfold.errors import InputError, StorageError, UnreachableError
 from rankfold.service.logs import record_of
 from rankfold.service.requests import Parameters
 
@@ -252,7 +252,7 @@ def problem_of(error: Exception) -> ProblemError | None:
         errors = field_errors(error)
         first = ": ".join(part for part in errors[0] if part) if errors else "cannot be read"
         return ProblemError(422, first, errors=errors)
-    if isinstance(error, InputError) and not isinstance(error, StorageError):
+    if isinstance(error, InputError):
         errors = [(error.argument, str(error))] if error.argument else []
         return ProblemError(422, str(error), errors=errors)
     return None

@@ -11,7 +11,7 @@ from typing import Annotated, Any, NamedTuple, cast
 from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.responses import JSONResponse
 
-from rankfold.check import InputError
+from rankfold.errors import InputError
 from rankfold.index import Index
 from rankfold.service import handlers, requests, responses
 from rankfold.service.handlers import Chosen, Served, naming_ids, naming_points

@@ -18,8 +18,8 @@ import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from rankfold.check import InputError
 from rankfold.databases import Collection
+from rankfold.errors import InputError
 from rankfold.index import Index
 from rankfold.service.app import create_app
 from rankfold.service.limits import ANY_HOST, KEY_VARIABLE, LOOPBACK, Settings

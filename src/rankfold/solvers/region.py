@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from rankfold.check import InputError
+from rankfold.errors import InputError
 from rankfold.parallel import STOP_FLAG, StoppedError
 from rankfold.solvers.arrays import (
     NEEDS_ROWS,

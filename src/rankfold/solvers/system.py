@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from rankfold.check import InputError
+from rankfold.errors import InputError
 from rankfold.types import FloatArray, IntArray, Solution, Weights
 
 EPS = float(np.finfo(np.float64).eps)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import isnan
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from rankfold.check import InputError
+from rankfold.errors import InputError
 
 LONGEST_ID = 1000
 WHOLE = range(-(2**63), 2**63)
@@ -79,7 +79,7 @@ def distinct_ids(ids: Any) -> list[Id]:
     >>> distinct_ids(["a", "b", "a"])
     Traceback (most recent call last):
     ...
-    rankfold.check.InputError: ids are given more than once: 'a'; every point needs its own.
+    rankfold.errors.InputError: ids are given more than once: 'a'; every point needs its own.
     """
     checked = checked_ids(ids)
     if len(set(checked)) < len(checked):
@@ -173,17 +173,11 @@ class Column:
     name: str
     kind: str
     position: int
+    key: str = field(init=False)
+    """Its name in the database, free of anything that a user wrote."""
 
-    @property
-    def key(self) -> str:
-        """Its name in the database, free of anything that a user wrote."""
-        return f"c{self.position}"
-
-    def out(self, values: Iterable[Any]) -> list[Value]:
-        """Return stored values as they were given."""
-        if self.kind == "boolean":
-            return [None if value is None else bool(value) for value in values]
-        return list(values)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "key", f"c{self.position}")
 
 
 @dataclass(frozen=True)
@@ -229,12 +223,14 @@ def new_columns(payload: Mapping[str, Values]) -> tuple[Column, ...]:
     )
 
 
-def check_columns(columns: Sequence[Column]) -> None:
-    """Require columns as `new_columns` makes them; these were read."""
+def known_columns(described: Iterable[tuple[str, str]]) -> tuple[Column, ...]:
+    """Return columns of these names and kinds, as `new_columns` makes them; these were read."""
+    columns = tuple(Column(name, kind, i) for i, (name, kind) in enumerate(described))
     for column in columns:
         _check_name(column.name)
         if column.kind not in (*KINDS.values(), UNKNOWN):
             raise InputError(f"column {column.name!r} is of the kind {column.kind!r}")
+    return columns
 
 
 def widened(columns: Sequence[Column], payload: Mapping[str, Values]) -> tuple[Column, ...]:

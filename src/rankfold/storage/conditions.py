@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isinf
 
-from rankfold.check import InputError
+from rankfold.errors import InputError
 from rankfold.storage.columns import UNKNOWN, WHOLE, Column, check_texts
 
 LONGEST_CONDITION = 10_000

@@ -12,8 +12,8 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
 
-from rankfold.check import InputError, StorageError
-from rankfold.storage.columns import Column, check_columns
+from rankfold.errors import InputError, StorageError
+from rankfold.storage.columns import Column, known_columns
 
 
 class Connections:
@@ -34,12 +34,11 @@ class Connections:
     @contextmanager
     def borrowed(self) -> Iterator[Database]:
         """Yield a connection that nobody else uses; what it left unfinished is given up."""
-        database = self._taken()
+        database = self.take()
         try:
             yield database
         finally:
-            database.end()
-            self._give_back(database)
+            self.give_back(database)
 
     def close(self) -> None:
         """Close all that are not in use; the others are closed when they are given back."""
@@ -48,7 +47,8 @@ class Connections:
         for database in idle or ():
             database.close()
 
-    def _taken(self) -> Database:
+    def take(self) -> Database:
+        """Return a connection that nobody else uses, until it is given back."""
         with self._lock:
             if self._idle is None:
                 raise StorageError(f"{str(self._path)!r} was closed: open it again.")
@@ -56,8 +56,9 @@ class Connections:
                 return self._idle.pop()
         return Database(self._path, self._mode)
 
-    def _give_back(self, database: Database) -> None:
+    def give_back(self, database: Database) -> None:
         """Keep a connection, unless SQLite would not notice by it that the file has changed."""
+        database.end()
         with self._lock:
             if self._idle is not None and not database.frozen:
                 self._idle.append(database)
@@ -167,6 +168,12 @@ class Database:
         with explained(self.path):
             return self._connection.execute(sql, values).fetchall()
 
+    def begin(self) -> list[Row]:
+        """Begin a snapshot and return the rows of the manifest in it."""
+        with explained(self.path):
+            self._connection.execute("BEGIN")
+            return self._connection.execute("SELECT * FROM manifest").fetchall()
+
     def first_rows(self, sql: str, values: Iterable[object]) -> list[Row | None]:
         """Run a query of one parameter for each value; return the first row of each answer."""
         with explained(self.path):
@@ -256,6 +263,21 @@ def checksum(values: Sequence[object]) -> int:
     return zlib.crc32(ascii(tuple(values)).encode())
 
 
+def checksums(rows: Iterable[Sequence[object]]) -> list[int]:
+    """Return the checksum of each of some rows."""
+    return [checksum(row) for row in rows]
+
+
+def intact(database: Database, rows: Iterable[Row | None]) -> list[Any]:
+    """Return rows without the checksum before their values, after comparing it with these."""
+    found = []
+    for row in rows:
+        if row is not None and row[0] != checksum(row[1:]):
+            raise damaged(database, f"the point at slot {row[1]} has another checksum")
+        found.append(None if row is None else row[1:])
+    return found
+
+
 def damaged(database: Database, reason: str) -> StorageError:
     """Return the error for a file whose contents contradict themselves."""
     return StorageError(f"{str(database.path)!r} is damaged: {reason}; {MEND}.")
@@ -269,7 +291,7 @@ def understood(path: Path) -> Iterator[None]:
     """
     try:
         yield
-    except (StorageError, OSError, MemoryError):
+    except (OSError, MemoryError):
         raise
     except Exception as error:
         reason = " ".join(str(error).split())[:200].rstrip(".")
@@ -351,16 +373,19 @@ class Manifest:
 
 def read_manifest(database: Database) -> Manifest:
     """Read the manifest and check it."""
-    rows = database.rows("SELECT * FROM manifest")
+    return manifest_of(database, database.rows("SELECT * FROM manifest"))
+
+
+def manifest_of(database: Database, rows: list[Row]) -> Manifest:
+    """Return the manifest that rows of a database hold, after checking it."""
     if len(rows) != 1 or rows[0][-1] != checksum(rows[0][:-1]):
         raise damaged(database, "its manifest does not have the checksum that was written")
     _, _, *numbers, settings, columns, _ = rows[0]
     with understood(database.path):
         if not all(type(number) is int and number >= 0 for number in numbers):
             raise InputError(f"the numbers of its manifest are {numbers}")
-        named = tuple(Column(name, kind, i) for i, (name, kind) in enumerate(json.loads(columns)))
-        check_columns(named)
         generation, sequence, merged, segments = numbers
+        named = known_columns(json.loads(columns))
         return Manifest(generation, sequence, merged, segments, settings, named)
 
 

@@ -7,7 +7,7 @@ from math import inf
 
 import numpy as np
 
-from rankfold.check import InputError, StorageError
+from rankfold.errors import InputError, StorageError
 from rankfold.storage.columns import (
     EXACT,
     Column,
@@ -19,7 +19,15 @@ from rankfold.storage.columns import (
     ids_twice,
     too_large,
 )
-from rankfold.storage.database import POINTS_BY_ID, Database, Row, checksum, damaged, points_table
+from rankfold.storage.database import (
+    POINTS_BY_ID,
+    Database,
+    Row,
+    checksum,
+    checksums,
+    intact,
+    points_table,
+)
 
 FEW = 1000
 """Up to so many points are looked up one by one, without counting all."""
@@ -58,14 +66,11 @@ def insert_points(
 ) -> None:
     """Add points; columns that the payload leaves out are missing values."""
     stored = (_as_kept(column, payload, len(ids)) for column in columns)
-    rows = zip(ids, *stored, strict=True)
+    rows = list(zip(slots, ids, *stored, strict=True))
     marks = ", ?" * len(columns)
     database.run_many(
         f"INSERT INTO points VALUES (?, ?, ?{marks})",  # noqa: S608
-        (
-            (slot, row[0], checksum((slot, *row)), *row[1:])
-            for slot, row in zip(slots, rows, strict=True)
-        ),
+        [(*row[:2], crc, *row[2:]) for row, crc in zip(rows, checksums(rows), strict=True)],
     )
 
 
@@ -93,6 +98,8 @@ def check_new(
 
 def delete_points(database: Database, columns: Sequence[Column], slots: Sequence[int]) -> None:
     """Remove points."""
+    if not slots:
+        return
     rows_of(database, columns, slots)  # refuses slots that are not there
     database.run_many("DELETE FROM points WHERE slot = ?", ((slot,) for slot in slots))
 
@@ -107,13 +114,12 @@ def change_points(
     changed = {c.key: _as_kept(c, payload, len(slots)) for c in columns if c.name in payload}
     keys = ["id", *(column.key for column in columns)]
     before = rows_of(database, columns, slots)
-    after = zip(
-        *(changed.get(k, [row[i] for row in before]) for i, k in enumerate(keys)), strict=True
-    )
+    after = (changed.get(k, [row[i] for row in before]) for i, k in enumerate(keys))
+    rows = list(zip(slots, *after, strict=True))
     places = "".join(f", {key} = ?" for key in keys[1:])
     database.run_many(
         f"UPDATE points SET crc32 = ?{places} WHERE slot = ?",  # noqa: S608
-        ((checksum((slot, *row)), *row[1:], slot) for slot, row in zip(slots, after, strict=True)),
+        [(crc, *row[2:], row[0]) for row, crc in zip(rows, checksums(rows), strict=True)],
     )
 
 
@@ -191,7 +197,7 @@ def are_held(database: Database, columns: Sequence[Column], ids: Sequence[Id]) -
 def rows_of(database: Database, columns: Sequence[Column], slots: Sequence[int]) -> list[Row]:
     """Return id and payload of the points at some slots; each has the checksum that was written."""
     found = _looked_up(database, columns, "slot", slots)
-    present = [_checked(database, row)[1:] for row in found if row is not None]
+    present = [row[1:] for row in found if row is not None]
     if len(present) < len(slots):
         there = {slot for (slot,) in database.rows("SELECT slot FROM points")}
         raise InputError(
@@ -200,36 +206,32 @@ def rows_of(database: Database, columns: Sequence[Column], slots: Sequence[int])
     return present
 
 
-def payload_columns(
+def ids_and_payload(
     database: Database, every: Sequence[Column], chosen: Sequence[Column], slots: Sequence[int]
-) -> dict[str, list[Value]]:
-    """Return some of all columns of the payload of the points at some slots."""
-    rows = rows_of(database, every, slots)
-    places = {column.key: place for place, column in enumerate(every, 1)}  # after the id
-    return {column.name: column.out(row[places[column.key]] for row in rows) for column in chosen}
+) -> tuple[list[Id], dict[str, list[Value]]]:
+    """Return ids, and some of all columns of the payload, of the points at some slots."""
+    ids, *values = zip(*rows_of(database, every, slots), strict=True) if slots else [()]
+    stored = dict(zip((column.key for column in every), values, strict=False))
+    return list(ids), {
+        column.name: _as_given(column, stored.get(column.key, ())) for column in chosen
+    }
 
 
 def _slots(database: Database, columns: Sequence[Column], ids: Sequence[Id]) -> list[int | None]:
     found = _looked_up(database, columns, "id", ids)
-    return [None if row is None else _checked(database, row)[0] for row in found]
+    return [None if row is None else row[0] for row in found]
 
 
 def _looked_up(
     database: Database, columns: Sequence[Column], key: str, values: Sequence[Id]
 ) -> Iterable[Row | None]:
-    """Return the row of each value of "slot" or "id", its checksum first."""
+    """Return slot, id and payload for each value of "slot" or "id"; None where there is none."""
+    selection = _selection(columns)
     if _are_many(database, len(values)):
         place = 1 if key == "slot" else 2
-        rows = database.rows(_selection(columns))
-        return map({row[place]: row for row in rows}.get, values)
-    return database.first_rows(f"{_selection(columns)} WHERE {key} = ?", values)
-
-
-def _checked(database: Database, row: Row) -> Row:
-    """Return slot, id and payload after comparing them with the checksum before them."""
-    if checksum(row[1:]) != row[0]:
-        raise damaged(database, f"the point at slot {row[1]} has another checksum")
-    return row[1:]
+        rows = {row[place]: row for row in database.rows(selection)}
+        return intact(database, list(map(rows.get, values)))
+    return intact(database, database.first_rows(f"{selection} WHERE {key} = ?", values))
 
 
 def _are_many(database: Database, count: int) -> bool:
@@ -247,13 +249,19 @@ def _all_rows(
     where = f"WHERE slot > ? ORDER BY slot LIMIT {PART}"
     before = -inf if first is None else first - 1
     while rows := database.rows(f"{_selection(columns)} {where}", (before,)):
-        yield [_checked(database, row) if checked else row[1:] for row in rows]
+        yield intact(database, rows) if checked else [row[1:] for row in rows]
         before = rows[-1][1]
 
 
 def _selection(columns: Sequence[Column]) -> str:
     names = "".join(f", {column.key}" for column in columns)
     return f"SELECT crc32, slot, id{names} FROM points"  # noqa: S608
+
+
+def _as_given(column: Column, values: Iterable[Value]) -> list[Value]:
+    if column.kind == "boolean":
+        return [None if value is None else bool(value) for value in values]
+    return list(values)
 
 
 def _as_kept(column: Column, payload: Mapping[str, Values], n_points: int) -> list[Value]:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from threading import Lock, local
 from types import TracebackType
@@ -13,7 +14,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from rankfold.check import InputError, StorageError
+from rankfold.errors import InputError, StorageError
 from rankfold.storage.columns import Id, Slots, Value, checked_ids, checked_slots, held_among
 from rankfold.storage.conditions import translate
 from rankfold.storage.database import (
@@ -22,17 +23,19 @@ from rankfold.storage.database import (
     Connections,
     Database,
     Manifest,
+    Row,
     Version,
     check_tables,
     damaged,
+    manifest_of,
     read_manifest,
 )
 from rankfold.storage.points import (
     are_held,
     check_points,
     find_slots,
+    ids_and_payload,
     largest_number,
-    payload_columns,
     rows_of,
 )
 from rankfold.storage.segments import Array, read_changes, read_segments, size_of_changes
@@ -44,6 +47,7 @@ class Snapshot(NamedTuple):
     database: Database
     manifest: Manifest
     arrays: dict[str, Array]
+    version: Version
 
 
 class Snapshots:
@@ -61,6 +65,7 @@ class Snapshots:
         self._folder, self._connections = folder, connections
         self._of_thread = local()
         self._loading = Lock()
+        self._newest: tuple[list[Row], Snapshot] | None = None
         self._loaded: tuple[int, dict[str, Array]] = (0, {})
 
     @property
@@ -72,37 +77,45 @@ class Snapshots:
     def version(self) -> Version:
         """That of the state which this thread holds on to, or which was committed last."""
         if self.held is not None:
-            return self.held.manifest.version
+            return self.held.version
         with self._connections.borrowed() as database:
             return read_manifest(database).version
 
     @contextmanager
     def holding(self) -> Iterator[Snapshot]:
         """Hold on to the state that was committed last, or to the one that this thread has."""
-        if self.held is not None:
-            yield self.held
+        held = self.held
+        if held is not None:
+            yield held
             return
-        while True:
-            with self._connections.borrowed() as database:
-                snapshot = self._begun(database)
+        snapshot = None
+        while snapshot is None:
+            database = self._connections.take()
+            try:
+                rows, known = database.begin(), self._newest
+                if known is not None and known[0] == rows:  # it was checked before
+                    snapshot = known[1]._replace(database=database)
+                else:
+                    snapshot = self._of(database, rows)
                 if snapshot is not None:
-                    try:
-                        self._of_thread.snapshot = snapshot
-                        yield snapshot
-                    finally:
-                        self._of_thread.snapshot = None
-                    return
+                    self._of_thread.snapshot = snapshot
+                    yield snapshot
+            finally:
+                self._of_thread.snapshot = None
+                self._connections.give_back(database)
 
-    def _begun(self, database: Database) -> Snapshot | None:
-        """Begin a snapshot whose arrays are loaded; None where a merge has just replaced them."""
-        database.rows("BEGIN")
-        manifest = read_manifest(database)
+    def _of(self, database: Database, rows: list[Row]) -> Snapshot | None:
+        """Return the snapshot that was begun; None where a merge has just replaced its arrays."""
+        manifest = manifest_of(database, rows)
         try:
-            return Snapshot(database, manifest, self._arrays(database, manifest))
+            arrays = self._arrays(database, manifest)
         except FileNotFoundError as error:
             if self.version.generation == manifest.generation:
                 raise StorageError(f"{error.filename!r} is missing; {MEND}.") from error
             return None
+        snapshot = Snapshot(database, manifest, arrays, manifest.version)
+        self._newest = rows, snapshot
+        return snapshot
 
     def _arrays(self, database: Database, manifest: Manifest) -> dict[str, Array]:
         with self._loading:  # every byte is read, so that one thread does it for all
@@ -114,6 +127,9 @@ class Snapshots:
                 )
                 self._loaded = manifest.generation, arrays
             return arrays
+
+
+_size_of = attrgetter("nbytes")
 
 
 class Reader:
@@ -161,7 +177,7 @@ class Reader:
         valid, also when a merge has replaced them.
         """
         with self._snapshots.holding() as snapshot:
-            yield snapshot.manifest.version
+            yield snapshot.version
 
     @property
     def version(self) -> Version:
@@ -171,26 +187,26 @@ class Reader:
     @property
     def n_points(self) -> int:
         """Number of points that were not removed."""
-        with self._snapshots.holding() as (database, _, _):
+        with self._snapshots.holding() as (database, *_):
             ((count,),) = database.rows("SELECT count(*) FROM points")
             return int(count)
 
     @property
     def n_pending(self) -> int:
         """Number of changes that the arrays do not contain yet."""
-        with self._snapshots.holding() as (_, manifest, _):
+        with self._snapshots.holding() as (_, manifest, *_):
             return manifest.sequence - manifest.merged
 
-    @property
-    def pending_bytes(self) -> int:
-        """Bytes of the arrays of these changes; cheap to ask for."""
-        with self._snapshots.holding() as (database, _, _):
-            return size_of_changes(database)
+    def sizes(self) -> tuple[int, int, int]:
+        """Return how many changes are pending, and the bytes of their arrays and of all others."""
+        with self._snapshots.holding() as (database, manifest, arrays, _):
+            stored = sum(map(_size_of, arrays.values()))
+            return manifest.sequence - manifest.merged, size_of_changes(database), stored
 
     @property
     def settings(self) -> dict[str, Any]:
         """The settings that were stored with the arrays."""
-        with self._snapshots.holding() as (_, manifest, _):
+        with self._snapshots.holding() as (_, manifest, *_):
             settings: dict[str, Any] = json.loads(manifest.settings)
             return settings
 
@@ -203,7 +219,7 @@ class Reader:
     @property
     def columns(self) -> dict[str, str]:
         """Names of the payload's columns, and of what kind each is."""
-        with self._snapshots.holding() as (_, manifest, _):
+        with self._snapshots.holding() as (_, manifest, *_):
             return {column.name: column.kind for column in manifest.columns}
 
     def changes(self, after: int = 0) -> Iterator[tuple[int, dict[str, Array]]]:
@@ -214,7 +230,9 @@ class Reader:
         snapshot = self._snapshots.held
         if snapshot is None:
             raise InputError("changes are read inside of reading(); begin such a block.")
-        return self._changes_of(snapshot, after)
+        manifest = snapshot.manifest
+        none = manifest.sequence <= max(after, manifest.merged)
+        return iter(()) if none else self._changes_of(snapshot, after)
 
     def _changes_of(self, snapshot: Snapshot, after: int) -> Iterator[tuple[int, dict[str, Array]]]:
         changes = read_changes(snapshot.database, snapshot.manifest, after)
@@ -228,25 +246,24 @@ class Reader:
 
     def slots_of(self, ids: Sequence[Id]) -> Slots:
         """Return the slot of each id."""
-        checked = checked_ids(ids)
-        with self._snapshots.holding() as (database, manifest, _):
-            return find_slots(database, manifest.columns, checked)
+        with self._snapshots.holding() as (database, manifest, *_):
+            return find_slots(database, manifest.columns, checked_ids(ids))
 
     def holds(self, ids: Sequence[Any]) -> list[bool]:
         """Tell of each id whether a point has it."""
-        with self._snapshots.holding() as (database, manifest, _):
+        with self._snapshots.holding() as (database, manifest, *_):
             return held_among(ids, partial(are_held, database, manifest.columns))
 
     @property
     def largest_number(self) -> int | None:
         """The largest id that is a number."""
-        with self._snapshots.holding() as (database, _, _):
+        with self._snapshots.holding() as (database, *_):
             return largest_number(database)
 
     def ids_of(self, slots: Any) -> list[Id]:
         """Return the id at each slot."""
-        checked = checked_slots(slots, "slots")
-        with self._snapshots.holding() as (database, manifest, _):
+        with self._snapshots.holding() as (database, manifest, *_):
+            checked = checked_slots(slots, "slots")
             return [row[0] for row in rows_of(database, manifest.columns, checked)]
 
     def payload_of(
@@ -254,7 +271,7 @@ class Reader:
     ) -> dict[str, list[Value]]:
         """Return the payload at some slots, column by column; all columns if none are named."""
         checked = checked_slots(slots, "slots")
-        with self._snapshots.holding() as (database, manifest, _):
+        with self._snapshots.holding() as (database, manifest, *_):
             known = {column.name: column for column in manifest.columns}
             unknown = [name for name in columns or () if name not in known]
             if unknown:
@@ -262,16 +279,17 @@ class Reader:
                     f"there is no column {unknown[0]!r}; known are {', '.join(known) or 'none'}."
                 )
             chosen = [known[name] for name in (known if columns is None else columns)]
-            return payload_columns(database, manifest.columns, chosen, checked)
+            return ids_and_payload(database, manifest.columns, chosen, checked)[1]
 
     def points_of(self, slots: Any) -> tuple[list[Id], dict[str, list[Value]]]:
         """Return ids and payload at some slots."""
-        with self.reading():
-            return self.ids_of(slots), self.payload_of(slots)
+        with self._snapshots.holding() as (database, manifest, *_):
+            checked = checked_slots(slots, "slots")
+            return ids_and_payload(database, manifest.columns, manifest.columns, checked)
 
     def matching(self, condition: str) -> Slots:
         """Return the slots where a condition holds, ascending; see ``storage.conditions``."""
-        with self._snapshots.holding() as (database, manifest, _):
+        with self._snapshots.holding() as (database, manifest, *_):
             sql, values = translate(condition, manifest.columns)
             rows = database.rows(
                 f"SELECT slot FROM points WHERE {sql} ORDER BY slot",  # noqa: S608
@@ -281,7 +299,7 @@ class Reader:
 
     def verify(self) -> None:
         """Check what opening does not: every page of the database, all points and changes."""
-        with self._snapshots.holding() as (database, manifest, _):
+        with self._snapshots.holding() as (database, manifest, *_):
             found = database.rows("PRAGMA integrity_check(1)")
             if found != [("ok",)]:
                 raise damaged(database, " ".join(str(found[0][0]).split()))

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from rankfold.check import InputError, StorageError
+from rankfold.errors import InputError, StorageError
 from rankfold.storage.database import (
     MEND,
     Database,
@@ -42,13 +42,14 @@ def log_change(database: Database, version: Version, arrays: Mapping[str, Array]
     database.rows(
         "INSERT INTO changes VALUES (?, ?, ?)", (version.sequence, version.generation, len(arrays))
     )
-    for name, array in arrays.items():
-        form = (array.dtype.str, json.dumps(array.shape))
-        data = array.tobytes()
-        database.rows(
-            "INSERT INTO change_arrays VALUES (?, ?, ?, ?, ?, ?)",
-            (version.sequence, name, *form, _checksum(name, *form, data), data),
-        )
+    rows = [(version.sequence, *_logged(name, array)) for name, array in arrays.items()]
+    database.run_many("INSERT INTO change_arrays VALUES (?, ?, ?, ?, ?, ?)", rows)
+
+
+def _logged(name: str, array: Array) -> tuple[Any, ...]:
+    """Return an array of a change as it is logged."""
+    form, data = (array.dtype.str, json.dumps(array.shape)), array.tobytes()
+    return name, *form, _checksum(name, *form, data), data
 
 
 def read_changes(
@@ -194,7 +195,7 @@ def read_segments(
     rows = database.rows(f"SELECT {names} FROM segments ORDER BY name")  # noqa: S608
     if checksum(rows) != expected:
         raise damaged(database, "its list of segments does not have the checksum that was written")
-    segments = [Segment(*row) for row in rows]
+    segments = list(map(Segment._make, rows))
     with understood(database.path):
         contents = [_sized(folder, segment, generation) for segment in segments]
         with ThreadPoolExecutor(os.cpu_count()) as pool:  # checksums let other threads run

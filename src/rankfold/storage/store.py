@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from rankfold.check import InputError, StorageError
+from rankfold.errors import InputError, StorageError
 from rankfold.files import check_folder
 from rankfold.storage.columns import (
     Column,

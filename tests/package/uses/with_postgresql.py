@@ -1,7 +1,7 @@
 """Says that a server does not answer; there is none here."""
 
 from rankfold import Collection
-from rankfold.check import UnreachableError
+from rankfold.errors import UnreachableError
 
 try:
     Collection.open("postgresql://127.0.0.1:1/nothing", "docs")

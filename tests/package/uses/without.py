@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from rankfold import RAN, Collection, Index, datasets
-from rankfold.check import MissingExtraError
+from rankfold.errors import MissingExtraError
 from rankfold.explanation import draw_explanation, explain
 from rankfold.inputs import read_points
 

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from rankfold import InputError
-from rankfold.locks import ReadWriteLock
+from rankfold.index.backend import ReadWriteLock
 
 LONG = 60
 """Seconds after which a thread that waits in vain gives up, so that a test fails."""

@@ -343,7 +343,7 @@ def _is_no_error(record: logging.LogRecord) -> bool:
     return record.levelno < logging.WARNING
 
 
-def _explained(error: Exception, place: str) -> InputError:
+def _explained(error: Exception, place: str) -> RankfoldError:
     details = getattr(error, "details", None)  # of gRPC, whose text is a report of many lines
     said = str(getattr(error, "message", "") or (details() if callable(details) else "") or error)
     text = f"{getattr(error, 'code', '')} {error} {said}"

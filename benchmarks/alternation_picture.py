@@ -26,7 +26,7 @@ def course(X, smoothness):
     """Return the scores and the graph W of every alternation, and their reach."""
     ranker = RAN(NEIGHBORS, smoothness).fit(X)
     step = GraphStep(
-        NEIGHBORS, smoothness, ranker.unit_, ranker.gamma_ / ranker.unit_, "own", "all"
+        NEIGHBORS, smoothness, ranker.unit_, ranker.mean_gamma_ / ranker.unit_, "own", "all"
     )
     stored = ranker.neighbors_
     nobody = stored.take(np.empty(0, dtype=int))

@@ -16,7 +16,7 @@ from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 
-from rankfold import RAN, Dataset, Euclidean, datasets, metrics
+from rankfold import RAN, Dataset, Distance, datasets, metrics
 from rankfold.neighbors import intrinsic_dimension
 
 SETS = ("digits", "usps", "orl", "yale", "coil20", "umist")
@@ -99,7 +99,7 @@ def other_sets():
 def confirmation(sets):
     rows = []
     for dataset in track([*sets, *other_sets()], description="confirmation"):
-        plain = precisions(Euclidean(), dataset)
+        plain = precisions(Distance(), dataset)
         few, many = (precisions(RAN(k, fusion="none"), dataset) for k in (5, 20))
         ranker = RAN()
         chosen = precisions(ranker, dataset)
@@ -122,7 +122,7 @@ def main():
         raise SystemExit("set RANKFOLD_DATA to the folder with the data files")
     warnings.simplefilter("ignore", ConvergenceWarning)
     sets = [datasets.load(name) for name in SETS]
-    base = [precisions(Euclidean(), dataset) for dataset in sets]
+    base = [precisions(Distance(), dataset) for dataset in sets]
     readings = [
         (f"{n} alternations, {name}", {"max_iter": n, **parameters})
         for name, parameters in (

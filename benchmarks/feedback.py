@@ -22,12 +22,12 @@ from kit.pictures import GREEN, GREY, INK, RIGHT, WRONG, plot
 from kit.report import Goal, options, publish, table, versions
 from sklearn.exceptions import ConvergenceWarning
 
-from rankfold import RAN, Euclidean, ExactEngine, ManifoldRanking, Query, datasets
+from rankfold import RAN, Distance, ExactEngine, ManifoldRanking, Query, datasets
 from rankfold.types import NEGATIVE_WEIGHT
 
 SETS = ("usps", "coil20", "digits")
 N_QUERIES, N_ROUNDS, N_MARKED = 200, 3, 10
-METHODS = {"RAN": RAN, "plain distance": Euclidean, "manifold ranking": ManifoldRanking}
+METHODS = {"RAN": RAN, "plain distance": Distance, "manifold ranking": ManifoldRanking}
 WEIGHTS = {
     "RAN": (None, 0.0, -0.1, -0.25, -0.5, -1.0),
     "plain distance": (None, -0.25, -0.5, -1.0),

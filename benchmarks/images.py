@@ -15,7 +15,7 @@ from kit.gains import gain_rows
 from kit.pictures import GREEN, GREY, INK, RIGHT, plot
 from kit.report import options, publish, table, versions
 
-from rankfold import RAN, Dataset, Euclidean, datasets, evaluate
+from rankfold import RAN, Dataset, Distance, datasets, evaluate
 
 sys.path.append(str(Path(__file__).parents[1] / "examples"))  # the network is there
 
@@ -25,7 +25,7 @@ from sources.image_sets import enlarged, images_of
 SETS = ("coil20", "umist", "usps")
 METRICS = ("precision@10", "r_precision")
 METHODS = {
-    "plain distance": Euclidean(),
+    "plain distance": Distance(),
     "RAN": RAN(),
     'RAN, adapt="collective"': RAN(adapt="collective"),
 }

@@ -59,7 +59,7 @@ def measure(n_points, folder):
         index.add(new[-2])
         after, _ = seconds(lambda: index.query(1))
         changes = {
-            "plain query": lambda i: index.query(n_points // 2 + i, method="euclidean"),
+            "plain query": lambda i: index.query(n_points // 2 + i, method="distance"),
             "add": lambda i: index.add(new[i]),
             "remove": lambda i: index.remove(n_points // 4 + i),
             "describe": lambda i: index.update(n_points // 2 + i, payload={"price": [i]}),

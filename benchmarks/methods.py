@@ -59,7 +59,7 @@ def measure(dataset):
     """Tune every method on one half of the queries; return the table of the other half."""
     values, chosen = {}, {}
     for name, ranker, grid in contestants(dataset.metric):
-        tuning = tune(ranker, dataset, grid, metric=MAIN, metrics=METRICS, n_jobs=os.cpu_count())
+        tuning = tune(ranker, dataset, grid, scoring=MAIN, metrics=METRICS, n_jobs=os.cpu_count())
         if not tuning.complete:
             raise KeyboardInterrupt
         values[name] = tuning.held_out.values["tuned"]

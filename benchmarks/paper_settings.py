@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.progress import track
 from scipy.spatial.distance import cdist
 
-from rankfold import RAN, Euclidean, ExactEngine, GaussianGraph, GraphTransduction, datasets
+from rankfold import RAN, Distance, ExactEngine, GaussianGraph, GraphTransduction, datasets
 from rankfold.graph.symmetric import random_walk, strongest, symmetric_walk
 from rankfold.paper.tables import read_tables
 from rankfold.rankers import Diffusion
@@ -61,7 +61,7 @@ STATED = {
 }
 """k and lambda of RAN as the paper states them; the hidden table states no lambda."""
 
-SHORT = {"Euclidean Distance": "Euclidean", "Manifold Ranking": "MR"}
+SHORT = {"Euclidean Distance": "Distance", "Manifold Ranking": "MR"}
 
 
 def tables():
@@ -359,7 +359,7 @@ def verify(table, steps):
     """Measure the library's classes with the settings that the search finds."""
     left = {"graph": table.graph, "start": "weights", "update": "left", "n_steps": steps}
     restart = {"alpha": 0.85, "restart": 0.15}
-    show(table, "Euclidean", Euclidean(), table.metric)
+    show(table, "Distance", Distance(), table.metric)
     show(table, "SD", Diffusion(**left, restart=1.0), table.metric)
     show(table, "PPR", Diffusion(**left, **restart), table.metric)
     show(table, "MR", Diffusion(**left, **restart, transition="symmetric"), table.metric)

@@ -12,7 +12,7 @@ RANKFOLD_DATA.
 import numpy as np
 from kit.report import options, publish, table, versions
 
-from rankfold import RAN, Euclidean, datasets
+from rankfold import RAN, Distance, datasets
 from rankfold.integrations.documents import rerank
 
 SETS = ("digits", "usps_all", "coil20", "umist", "mnist")
@@ -38,7 +38,7 @@ def measure():
         half, queries = np.split(order, [len(order) // 2])
         queries = queries[:N_QUERIES]
         known, vectors = dataset.X[half], dataset.X[queries]
-        plain, whole = Euclidean().fit(known), RAN().fit(known)
+        plain, whole = Distance().fit(known), RAN().fit(known)
         near = [plain.rank(vectors=one, top=max(CANDIDATES)).ids for one in vectors]
         base = precisions(dataset, half, queries, [ids[:TOP] for ids in near])
         rankings = {"none: plain distance": [ids[:TOP] for ids in near]}

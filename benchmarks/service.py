@@ -75,7 +75,7 @@ OURS = {
     "RAN, smoothness 1, proven, batch": Way(
         "query", n_queries=BATCH, parameters={"smoothness": 1, **NO_BUDGET}
     ),
-    "Euclidean, top 10": Way("query", method="euclidean"),
+    "Distance, top 10": Way("query", method="distance"),
 }
 PLAIN = {
     FLAT: Way("flat"),
@@ -189,7 +189,7 @@ def judge(rows):
 
 
 def picture(rows):
-    colors = {RAN: RIGHT, PROVEN: WRONG, LOCAL: WRONG, "Euclidean, top 10": GREEN, FLAT: GREY}
+    colors = {RAN: RIGHT, PROVEN: WRONG, LOCAL: WRONG, "Distance, top 10": GREEN, FLAT: GREY}
     colors[HNSW] = INK
     figure, panels = plot(
         "Queries over HTTP among 70,000 digits",

@@ -2,7 +2,7 @@
 
 from time import perf_counter
 
-from rankfold import RAN, Euclidean, datasets
+from rankfold import RAN, Distance, datasets
 
 
 def seconds(work):
@@ -15,7 +15,7 @@ def main():
     digits = datasets.load("digits")
     shared = RAN(solver="direct").fit(digits.X)
     single = RAN(solver="cg").fit(digits.X)
-    plain = Euclidean().fit(digits.X)
+    plain = Distance().fit(digits.X)
     shared.rank_all(top=50)
     all_shared = seconds(lambda: shared.rank_all(top=50))
     all_single = seconds(lambda: single.rank_all(top=50))

@@ -22,7 +22,7 @@ from kit.gains import gain_rows
 from kit.pictures import GREY, INK, RIGHT, WRONG, plot
 from kit.report import options, publish, table, versions
 
-from rankfold import RAN, Dataset, Euclidean, ExactEngine, ManifoldRanking, evaluate
+from rankfold import RAN, Dataset, Distance, ExactEngine, ManifoldRanking, evaluate
 from rankfold.neighbors.dimension import (
     DIMENSION_NEIGHBORS,
     choose_n_neighbors,
@@ -37,7 +37,7 @@ from sources.sentences import embed
 
 METRICS = ("precision@10", "r_precision")
 METHODS = {
-    "cosine": Euclidean(),
+    "cosine": Distance(),
     "RAN": RAN(),
     "RAN, shape alone": RAN(fusion="none"),
     **{f"RAN, k = {k}": RAN(k) for k in (5, 10, 40)},
@@ -111,7 +111,7 @@ def ask():
     """Return how many results of each question are right, and results side by side."""
     texts = docstrings.load()
     X, subjects = embed([text.words for text in texts]), np.array([text.subject for text in texts])
-    rankers = {"cosine": Euclidean(metric="cosine"), "RAN": RAN(metric="cosine")}
+    rankers = {"cosine": Distance(metric="cosine"), "RAN": RAN(metric="cosine")}
     rows, lists = [], {}
     found = {name: [ranker.fit(X).rank(vectors=one, top=2 * SHOWN).ids for one in
              embed(list(QUESTIONS))] for name, ranker in rankers.items()}  # fmt: skip

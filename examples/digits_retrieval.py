@@ -6,12 +6,12 @@ import numpy as np
 from _frame import MARGIN, WIDTH, draw_tile, run, save
 from matplotlib.axes import Axes
 
-from rankfold import RAN, Dataset, Euclidean, datasets
+from rankfold import RAN, Dataset, Distance, datasets
 from rankfold.drawing import GREY, INK, RIGHT, WRONG, new_page, write
 from rankfold.types import FloatArray, IntArray
 
 SHOWN, JUDGED = 10, 50
-METHODS = {"plain distance": Euclidean(), "RAN": RAN()}
+METHODS = {"plain distance": Distance(), "RAN": RAN()}
 
 
 def main(out: Path) -> dict[str, float]:

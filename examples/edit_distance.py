@@ -7,7 +7,7 @@ import numpy as np
 from _frame import new_panels, open_chart, run, save
 from matplotlib.axes import Axes
 
-from rankfold import RAN, Dataset, Euclidean, evaluate
+from rankfold import RAN, Dataset, Distance, evaluate
 from rankfold.drawing import GREY, RIGHT, WRONG
 from rankfold.types import IntArray
 
@@ -45,7 +45,7 @@ def main(out: Path) -> dict[str, float]:
     family = np.repeat(np.arange(len(LINES)), N_COPIES)
     data = Dataset("copies", distances, family, metric="precomputed")
     rankers = {
-        "By edit distance": Euclidean(metric="precomputed"),
+        "By edit distance": Distance(metric="precomputed"),
         "By RAN": RAN(metric="precomputed"),
     }
     found = evaluate(rankers, data, "r_precision")

@@ -10,13 +10,13 @@ from matplotlib.axes import Axes
 from sources.image_model import ImageModel
 from sources.image_sets import enlarged, images_of
 
-from rankfold import RAN, Euclidean, datasets
+from rankfold import RAN, Distance, datasets
 from rankfold.drawing import GREY, INK, LINE, RIGHT, WRONG, new_page, write
 from rankfold.types import FloatArray, IntArray
 
 VIEWS, STEP = 72, 6
 HEIGHT, LEFT, TILE = 1010, 404, 64
-METHODS = {"plain distance": Euclidean, "RAN": RAN}
+METHODS = {"plain distance": Distance, "RAN": RAN}
 
 
 def main(out: Path) -> dict[str, float]:

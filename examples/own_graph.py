@@ -11,7 +11,7 @@ from scipy.sparse import csr_array, triu
 from scipy.sparse.csgraph import shortest_path
 from sklearn.neighbors import radius_neighbors_graph
 
-from rankfold import RAN, Euclidean
+from rankfold import RAN, Distance
 from rankfold.drawing import INK
 from rankfold.types import FloatArray
 
@@ -45,7 +45,7 @@ def main(out: Path) -> dict[str, float]:
     query = int(np.argmin(np.hypot(*(places - (0.42, 0.52)).T)))
     walk = np.argsort(shortest_path(paths, indices=query), kind="stable")[1:]
     answers = {
-        "By a straight line": Euclidean().fit(places).rank(query).ids,
+        "By a straight line": Distance().fit(places).rank(query).ids,
         "By RAN, on the graph of paths": RAN(metric="precomputed").fit(paths).rank(query).ids,
     }
     shared = {name: len(set(ids[:NEAR]) & set(walk[:NEAR])) for name, ids in answers.items()}

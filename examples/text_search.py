@@ -13,14 +13,14 @@ from sources.docstrings import load
 from sources.questions import QUESTIONS
 from sources.sentences import embed
 
-from rankfold import RAN, Euclidean
+from rankfold import RAN, Distance
 from rankfold.drawing import GREY, INK, LINE, RIGHT, WRONG, new_page, write
 from rankfold.types import BoolArray
 
 SHOWN, JUDGED = 20, 50
 ROW, LEFT, SQUARE = 54, 680, 26
 METHODS = {
-    "cosine": Euclidean(metric="cosine"),
+    "cosine": Distance(metric="cosine"),
     "RAN": RAN(metric="cosine"),
 }
 

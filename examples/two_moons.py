@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 from _frame import draw_answer, mark_query, new_panels, run, save
 
-from rankfold import RAN, Euclidean, datasets, evaluate
+from rankfold import RAN, Distance, datasets, evaluate
 
 NAMES = {"plain": "By plain distance", "ran": "By RAN"}
 
@@ -13,7 +13,7 @@ NAMES = {"plain": "By plain distance", "ran": "By RAN"}
 def main(out: Path) -> dict[str, float]:
     """Draw both rankings from the query that plain distance serves worst."""
     moons = datasets.load("moons")
-    rankers = {"plain": Euclidean(), "ran": RAN()}
+    rankers = {"plain": Distance(), "ran": RAN()}
     found = evaluate(rankers, moons, "r_precision")
     query = int(np.argmin(found.plain["r_precision"]))
     same = moons.labels == moons.labels[query]

@@ -23,7 +23,7 @@ def main(out: Path) -> dict[str, float]:
     iris = Dataset("iris", StandardScaler().fit_transform(flowers.data), flowers.target)
     found = evaluate({f"k = {k}": RAN(k) for k in SIZES}, iris, "r_precision")
     plain, rows = 100 * found.plain["r_precision"].mean(), found.table()
-    tuned = tune(RAN(), iris, GRID, metric="r_precision", metrics=["r_precision"])
+    tuned = tune(RAN(), iris, GRID, scoring="r_precision", metrics=["r_precision"])
     ranker = RAN(max_iter=TURNS).fit(iris.X)
     courses = {query: alternate(ranker, iris, query) for query in range(0, len(iris.X), 5)}
     query = max(courses, key=lambda row: float(courses[row][1][0] - courses[row][1][-1]))

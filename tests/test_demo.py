@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from rich.console import Console
 from sklearn.datasets import load_digits
 
-from rankfold import RAN, Euclidean, Index
+from rankfold import RAN, Distance, Index
 from rankfold.cli import main
 from rankfold.datasets import load
 from rankfold.demo import Precisions, _example_table, _marks, _reason, run
@@ -22,7 +22,7 @@ LABELS = load_digits().target
 @pytest.fixture(scope="module")
 def rankers():
     X = load_digits().data
-    return {"Euclidean": Euclidean().fit(X), "RAN": RAN().fit(X)}
+    return {"Distance": Distance().fit(X), "RAN": RAN().fit(X)}
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +102,7 @@ def test_foreign_folder_is_kept(tmp_path):
 
 def test_table_shows_what_the_rankers_answer(demo, rankers, row):
     _, text = demo
-    rankings = [rankers[name].rank(row, top=20) for name in ("Euclidean", "RAN")]
+    rankings = [rankers[name].rank(row, top=20) for name in ("Distance", "RAN")]
     for place in range(20):
         expected = []
         for ranking in rankings:
@@ -116,7 +116,7 @@ def test_table_shows_what_the_rankers_answer(demo, rankers, row):
 def test_footer_shows_the_precision_of_the_query(demo, rankers, row):
     _, text = demo
     footer = table_rows(text, "precision@20")[0]
-    for name, cell in (("Euclidean", footer[1]), ("RAN", footer[4])):
+    for name, cell in (("Distance", footer[1]), ("RAN", footer[4])):
         ids = rankers[name].rank(row, top=20).ids
         right = sum(LABELS[found] == LABELS[row] for found in ids)
         assert cell == f"{5 * right}%"
@@ -125,7 +125,7 @@ def test_footer_shows_the_precision_of_the_query(demo, rankers, row):
 @pytest.mark.parametrize("cutoff", [10, 20, 50, 100])
 def test_means_cover_all_queries(demo, hits, cutoff):
     _, text = demo
-    plain, shape = (hits[name][:, :cutoff].sum(axis=1) for name in ("Euclidean", "RAN"))
+    plain, shape = (hits[name][:, :cutoff].sum(axis=1) for name in ("Distance", "RAN"))
     total = cutoff * len(LABELS)
     shares = [plain.sum() / total, shape.sum() / total, (shape > plain).mean()]
     shares.append((shape < plain).mean())
@@ -135,7 +135,7 @@ def test_means_cover_all_queries(demo, hits, cutoff):
 
 def test_default_query_is_the_one_that_shape_helps_most(demo, hits, row):
     _, text = demo
-    gains = hits["RAN"][:, :20].sum(axis=1) - hits["Euclidean"][:, :20].sum(axis=1)
+    gains = hits["RAN"][:, :20].sum(axis=1) - hits["Distance"][:, :20].sum(axis=1)
     assert gains[row] == gains.max()
     assert f"same digit as row {row} (digit {LABELS[row]})?" in text
     assert f"Row {row} was chosen to show where shape helps" in text
@@ -157,7 +157,7 @@ def test_last_lines_name_what_there_is_and_what_to_try_next(demo):
 def test_command_says_what_shape_does_to_the_query(tmp_path, hits):
     result = CliRunner().invoke(main, ["demo", "--out", str(tmp_path), "--query", "1361"])
     assert result.exit_code == 0, result.output
-    before, after = (5 * hits[name][1361, :20].sum() for name in ("Euclidean", "RAN"))
+    before, after = (5 * hits[name][1361, :20].sum() for name in ("Distance", "RAN"))
     assert f"Shape harms here: precision@20 falls from {before}% to {after}%." in result.output
     assert "was chosen" not in result.output
     assert (tmp_path / "demo.png").is_file()

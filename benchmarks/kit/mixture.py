@@ -7,7 +7,7 @@ from time import monotonic
 
 import httpx
 
-QUICK = ("ran", "ran", "ran", "euclidean", "pagerank")
+QUICK = ("ran", "ran", "ran", "distance", "pagerank")
 SLOW = (
     "self_diffusion",
     "manifold",

@@ -343,6 +343,31 @@ def _with_unknown(rows: Any) -> FloatArray:
     return dense
 
 
+def check_examples(vectors: Any, batch: str, argument: str = "vectors") -> None:
+    """Require one vector, or a list of several; an array of rows could be meant for many queries.
+
+    ``batch`` names the method that takes these.
+    """
+    shape: tuple[int, ...] = getattr(vectors, "shape", ())
+    if len(shape) == 2 and shape[0] > 1:
+        raise InputError(
+            f"{argument} is an array of {shape[0]} rows, but one query is asked here: give list(X) "
+            f"for a query of {shape[0]} examples, or take {batch} for {shape[0]} queries.",
+            argument,
+        )
+
+
+def check_rows(X: Any) -> Any:
+    """Require an array of two dimensions, a row for each query."""
+    rows = np.asarray(X)
+    if rows.ndim != 2:
+        raise InputError(
+            f"there are {rows.ndim} dimensions, but must be two, a row for each query; one vector "
+            "is X[None, :]."
+        )
+    return rows
+
+
 def check_as_many(vectors: FloatArray, ids: Sized) -> None:
     """Require an id for every vector."""
     if len(vectors) != len(ids):

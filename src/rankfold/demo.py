@@ -16,7 +16,7 @@ from rankfold.drawing import Strip, draw_strips, require_matplotlib
 from rankfold.errors import InputError
 from rankfold.index import Index
 from rankfold.metrics import precision
-from rankfold.rankers import RAN, Euclidean
+from rankfold.rankers import RAN, Distance
 from rankfold.rankers.base import Ranker
 from rankfold.storage import Store
 from rankfold.types import BoolArray, Dataset, FloatArray, IntArray, Ranking
@@ -30,7 +30,7 @@ CUTOFFS = (10, TOP, 50, 100)
 IMAGES = {"images": {"size": [8, 8], "colour": False, "scale": 16}}
 """How the vectors of the digits are pictures."""
 
-EXPLANATIONS = {"Euclidean": "by plain distance", "RAN": "by the shape of the data"}
+EXPLANATIONS = {"Distance": "by plain distance", "RAN": "by the shape of the data"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +82,7 @@ def run(out: Path, query: int | None = None, console: Console | None = None) -> 
     index = out / "digits"
     Store.check_place(index, replace=True)
     with console.status(f"Ranking {last + 1:,} images from each of them ..."):
-        rankers: dict[str, Ranker] = {"Euclidean": Euclidean(), "RAN": RAN()}
+        rankers: dict[str, Ranker] = {"Distance": Distance(), "RAN": RAN()}
         precisions = Precisions(
             *(_measure(rankers[name].fit(digits.X), digits) for name in rankers)
         )
@@ -151,7 +151,7 @@ def _reason(precisions: Precisions, row: int, chosen: bool) -> str:
 def _summary(precisions: Precisions) -> str:
     plain, shape = precisions.plain[TOP], precisions.shape[TOP]
     return (
-        f"Mean precision@{TOP} over all {len(plain):,} queries: Euclidean {plain.mean():.1%}, "
+        f"Mean precision@{TOP} over all {len(plain):,} queries: Distance {plain.mean():.1%}, "
         f"RAN {shape.mean():.1%}. RAN is worse for {(shape < plain).mean():.1%} of them."
     )
 
@@ -183,7 +183,7 @@ def _example_table(
 def _means_table(precisions: Precisions) -> Table:
     n_queries = len(precisions.plain[TOP])
     table = Table(title=f"Mean over all {n_queries:,} queries", title_style="bold")
-    for header in ("", "Euclidean", "RAN", "RAN better", "RAN worse"):
+    for header in ("", "Distance", "RAN", "RAN better", "RAN worse"):
         table.add_column(header, justify="right", overflow="fold")
     for cutoff in CUTOFFS:
         gains = precisions.gains(cutoff)

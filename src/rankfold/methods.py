@@ -6,7 +6,7 @@ from typing import Literal, get_args
 
 Method = Literal[
     "ran",
-    "euclidean",
+    "distance",
     "self_diffusion",
     "pagerank",
     "manifold",

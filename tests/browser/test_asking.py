@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 
 
 def answers(index, **query):
-    return [index.query(**query, top=20, method=method).ids for method in ("euclidean", "ran")]
+    return [index.query(**query, top=20, method=method).ids for method in ("distance", "ran")]
 
 
 def lists(shown):

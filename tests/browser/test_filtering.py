@@ -101,7 +101,7 @@ def test_every_method_can_be_chosen(opened, moons):
 
 
 def test_a_card_says_of_a_point_that_it_does_not_meet_the_filter(shown, page, moons):
-    near, *_ = moons.query(QUERY, method="euclidean").ids
+    near, *_ = moons.query(QUERY, method="distance").ids
     moon = moons.payload([near])["moon"][0]
     shown.open(f"#two-moons?ids={QUERY}&where=moon%20%3D%20{1 - moon}")
     x, y = shown.pixel_of("plain", near, moons)

@@ -128,7 +128,7 @@ def test_a_click_is_answered_from_few_points_unless_a_proof_is_asked_for(call):
     assert parameters(proven=True) == {"budget": "proven"}
     assert parameters(method="pagerank", fusion="auto") == {"budget": 2500, "fusion": "auto"}
     assert parameters(method="lcdp", proven=True, fusion="none") == {"fusion": "none"}
-    assert parameters(method="euclidean", fusion="none") == {}
+    assert parameters(method="distance", fusion="none") == {}
 
 
 def test_the_nearest_point_is_found(call):

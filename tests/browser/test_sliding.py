@@ -179,9 +179,9 @@ def test_a_link_chooses_how_distance_counts(shown, moons):
 def test_other_methods_are_by_shape_unless_distance_is_chosen(shown, moons, method):
     shown.open(f"#two-moons?ids={QUERY}&method={method}")
     expect(shown["fusion"]).to_have_value("none")
-    expect(shown["fusion"]).to_be_enabled(enabled=method != "euclidean")
+    expect(shown["fusion"]).to_be_enabled(enabled=method != "distance")
     assert shown.ids("shape") == shape(moons, method=method)
-    if method == "euclidean":
+    if method == "distance":
         return
     with shown.answered():
         shown["fusion"].select_option("auto")

@@ -16,7 +16,7 @@ def built(X, tmp_path_factory):
     return path
 
 
-@pytest.mark.parametrize("options", [{}, {"where": "half", "method": "euclidean"}])
+@pytest.mark.parametrize("options", [{}, {"where": "half", "method": "distance"}])
 def test_rankings_are_those_of_the_index_in_order(options, client, built, X):
     ids, vectors = [*range(1, 400, 4), "p8"], X[5:25] + 0.5
     rankings = rank_many(built, ids, vectors, scheduler=client, top=7, **options)

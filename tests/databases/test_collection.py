@@ -294,4 +294,4 @@ def test_what_is_remembered_is_bounded(large, monkeypatch):
 def test_plain_distance_is_the_databases_own_search(large):
     collection, vectors, _ = large
     nearest = np.argsort(((vectors - vectors[5]) ** 2).sum(axis=1))[1:11]
-    assert collection.query(5, method="euclidean").ids == nearest.tolist()
+    assert collection.query(5, method="distance").ids == nearest.tolist()

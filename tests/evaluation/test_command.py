@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from rankfold import RAN, RANKERS, Dataset, Euclidean, Index, datasets
+from rankfold import RAN, RANKERS, Dataset, Distance, Index, datasets
 from rankfold.cli import main
 from rankfold.evaluation import SearchCollection, evaluate, write_qrels
 from rankfold.evaluation.measures import DEFAULTS
@@ -23,7 +23,7 @@ def call(*words):
 def test_metrics_are_those_of_the_library():
     rows = json.loads(call("moons", "--sample", "5", "--format", "json").stdout)
     assert [row["metric"] for row in rows[::2]] == list(DEFAULTS)
-    assert [row["method"] for row in rows[:2]] == ["euclidean", "ran"]
+    assert [row["method"] for row in rows[:2]] == ["distance", "ran"]
 
 
 def test_json_rows():
@@ -40,7 +40,7 @@ def test_json_rows():
     assert {tuple(row) for row in rows} == {
         ("dataset", "method", "metric", "mean", "low", "high", "harm")
     }
-    found = evaluate({"e": Euclidean()}, datasets.load("moons"), "r_precision", queries=20)
+    found = evaluate({"e": Distance()}, datasets.load("moons"), "r_precision", queries=20)
     assert rows[1]["mean"] == found.mean("e", "r_precision")
 
 
@@ -120,10 +120,10 @@ def test_interrupt(monkeypatch):
         return answer(self, queries, **options)
 
     monkeypatch.setattr(RANKERS["ran"], "rank_many", stop)
-    result = call("moons", "--methods", "euclidean,ran", "--sample", "100", "--format", "csv")
+    result = call("moons", "--methods", "distance,ran", "--sample", "100", "--format", "csv")
     assert result.exit_code == 130
     rows = list(csv.DictReader(StringIO(result.stdout)))
-    assert [row["method"] for row in rows] == ["euclidean", "ran"] * 3
+    assert [row["method"] for row in rows] == ["distance", "ran"] * 3
     assert {row["n_queries"] for row in rows} == {"64"}
     assert result.stderr.startswith("Stopped early")
 
@@ -199,7 +199,7 @@ def test_an_index_with_removed_points(written):
     X = np.r_[datasets.load("moons").X[kept], [[0.0, 0.0]]]
     kinds = [None if row % 10 == 9 else labels[row] for row in kept]
     data = Dataset("index", X, np.array([*kinds, None], dtype=object))
-    expected = evaluate({"euclidean": Euclidean(), "ran": RAN(7)}, data, METRICS[1].split(","))
+    expected = evaluate({"distance": Distance(), "ran": RAN(7)}, data, METRICS[1].split(","))
     assert [float(row["mean"]) for row in rows] == pytest.approx(
         [row.mean for row in expected.table()]
     )
@@ -207,7 +207,7 @@ def test_an_index_with_removed_points(written):
 
 def test_files_by_a_label(written):
     expected = evaluate(
-        {"euclidean": Euclidean(), "ran": RAN()}, datasets.load("moons"), METRICS[1].split(",")
+        {"distance": Distance(), "ran": RAN()}, datasets.load("moons"), METRICS[1].split(",")
     )
     for file in ("moons.npz", "moons.csv"):
         rows = rows_of(file, "--label", "moon", *METRICS)
@@ -239,7 +239,7 @@ def asked(written):
 
 
 def test_search_in_files(asked):
-    expected = evaluate({"euclidean": Euclidean(), "ran": RAN()}, asked)
+    expected = evaluate({"distance": Distance(), "ran": RAN()}, asked)
     rows = rows_of("moons.npz", "--queries", "asked.npz", "--qrels", "judged.qrels")
     assert [row["metric"] for row in rows[::2]] == ["ndcg@10", "average_precision", "recall@100"]
     assert [float(row["mean"]) for row in rows] == [row.mean for row in expected.table()]
@@ -255,7 +255,7 @@ def test_search_in_files(asked):
 
 def test_search_in_an_index(asked):
     rows = rows_of("index", "--queries", "asked.npz", "--qrels", "judged.qrels")
-    expected = evaluate({"euclidean": Euclidean(), "ran": RAN(7)}, asked)
+    expected = evaluate({"distance": Distance(), "ran": RAN(7)}, asked)
     assert [float(row["mean"]) for row in rows] == pytest.approx(
         [row.mean for row in expected.table()]
     )

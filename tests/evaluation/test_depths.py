@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from rankfold import Dataset, Euclidean
+from rankfold import Dataset, Distance
 from rankfold.evaluation import DepthGain, evaluate, evaluate_runs
 from rankfold.evaluation.results import DEPTHS, depth_measures, verdict
 
 
-class Mixed(Euclidean):
+class Mixed(Distance):
     """Plain distance with a wrong first result, and then all right ones."""
 
     def rank_many(self, queries, *, top=None, include_query=False):
@@ -33,7 +33,7 @@ def noise(n_points=150):
 
 @pytest.fixture(scope="module")
 def found():
-    return evaluate({"plain": Euclidean(), "mixed": Mixed()}, noise(), "precision@3")
+    return evaluate({"plain": Distance(), "mixed": Mixed()}, noise(), "precision@3")
 
 
 def test_gains_are_paired_differences(found):

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from sklearn.metrics import average_precision_score
 
-from rankfold import RAN, Dataset, Euclidean, InputError, datasets, metrics
+from rankfold import RAN, Dataset, Distance, InputError, datasets, metrics
 from rankfold.evaluation import Evaluation, evaluate
 
-RANKERS = {"euclidean": Euclidean(), "ran": RAN(n_neighbors=8)}
+RANKERS = {"distance": Distance(), "ran": RAN(n_neighbors=8)}
 NAMES = ("precision@5", "recall@7", "average_precision", "r_precision", "bulls_eye")
 
 
@@ -19,7 +19,7 @@ def blobs(n_points=90, seed=0):
     return Dataset("blobs", rng.normal(size=(n_points, 4)) + 1.2 * labels[:, None], labels)
 
 
-class Scripted(Euclidean):
+class Scripted(Distance):
     """Plain distance, with a hook at every block of queries."""
 
     def __init__(self, hook=None, metric="euclidean"):
@@ -35,7 +35,7 @@ class Scripted(Euclidean):
         return super().rank_many(queries, **options)
 
 
-class Backwards(Euclidean):
+class Backwards(Distance):
     """The furthest first."""
 
     def _solve(self, queries, wanted, unseen):
@@ -85,7 +85,7 @@ def test_plain_distance_is_the_euclidean_ranker(found):
     for name in NAMES:
         np.testing.assert_array_equal(found.plain[name], found.values["euclidean"][name])
     for row in found.table():
-        if row.method == "euclidean":
+        if row.method == "distance":
             assert (row.harm, row.p_value) == (0.0, 1.0)
 
 
@@ -96,7 +96,7 @@ def test_plain_distance_does_not_harm_itself_among_many_points():
     X = np.repeat(centres, 70, axis=0) + 1e-7 * rng.normal(size=(21_000, 16))
     data = Dataset("near ties", X, np.arange(21_000) % 7, "cosine")
     for row in evaluate(
-        {"plain": Euclidean()}, data, ["precision@10", "ndcg@10"], queries=60
+        {"plain": Distance()}, data, ["precision@10", "ndcg@10"], queries=60
     ).table():
         assert (row.harm, row.p_value) == (0.0, 1.0)
 
@@ -104,7 +104,7 @@ def test_plain_distance_does_not_harm_itself_among_many_points():
 @pytest.mark.parametrize("name", ["yale", "orl"])
 def test_plain_distance_of_given_distances(load, name):
     for include_query in (False, True):
-        found = evaluate({"e": Euclidean()}, load(name), queries=60, include_query=include_query)
+        found = evaluate({"e": Distance()}, load(name), queries=60, include_query=include_query)
         for metric, values in found.plain.items():
             np.testing.assert_array_equal(found.values["e"][metric], values)
 
@@ -174,9 +174,9 @@ def interrupt_at(first, queries):
 
 def test_interrupt_returns_what_is_done():
     rankers = {
-        "whole": Euclidean(),
+        "whole": Distance(),
         "part": Scripted(partial(interrupt_at, 128)),
-        "none": Euclidean(),
+        "none": Distance(),
     }
     found = evaluate(rankers, blobs(300), ["r_precision", "ndcg@5"], base="whole")
     assert not found.complete
@@ -196,7 +196,7 @@ def test_means_of_an_interrupted_evaluation_are_over_the_same_queries():
     rng = np.random.default_rng(0)
     labels = np.arange(300) % 2
     X = labels[:, None] + rng.normal(size=(300, 1)) * np.linspace(0.1, 4, 300)[:, None]
-    rankers = {"first": Euclidean(), "second": Scripted(partial(interrupt_at, 64))}
+    rankers = {"first": Distance(), "second": Scripted(partial(interrupt_at, 64))}
     found = evaluate(rankers, Dataset("d", X, labels))
     first, second = (row for row in found.table() if row.metric == "average_precision")
     assert first.n_queries == second.n_queries == 64
@@ -213,7 +213,7 @@ def test_interrupt_before_anything_is_done():
 
 
 def test_a_method_that_was_not_reached_leaves_nothing_to_compare():
-    rankers = {"done": Euclidean(), "base": Scripted(partial(interrupt_at, 0))}
+    rankers = {"done": Distance(), "base": Scripted(partial(interrupt_at, 0))}
     found = evaluate(rankers, blobs(), "r_precision", base="base")
     assert found.table() == ()
     assert np.isfinite(found.values["done"]["r_precision"][:64]).all()
@@ -261,7 +261,7 @@ BAD = {
     "query twice": ({"queries": [3, 3]}, "ids holds 3 more than once"),
     "query word": ({"queries": "many"}, "queries is 'many'"),
     "too many": ({"queries": 31}, "queries is 31, but only 30 points"),
-    "base": ({"base": "pagerank"}, "base is 'pagerank', but must be one of 'euclidean', 'ran'"),
+    "base": ({"base": "pagerank"}, "base is 'pagerank', but must be one of 'distance', 'ran'"),
     "include": ({"include_query": 1}, "include_query is 1, but must be True or False"),
     "jobs": ({"n_jobs": 0}, "n_jobs is 0"),
     "jobs all": ({"n_jobs": -1}, "n_jobs is -1"),

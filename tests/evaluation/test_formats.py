@@ -18,7 +18,7 @@ def found():
     plain = {name: rng.random(40) for name in ("ndcg@10", "r_precision")}
     better = {name: np.minimum(1, values + 0.2) for name, values in plain.items()}
     values = {"euclidean": plain, "better": better, STRANGE: plain}
-    return Evaluation("a data set", tuple(range(40)), values, plain, tuple(plain), base="euclidean")
+    return Evaluation("a data set", tuple(range(40)), values, plain, tuple(plain), base="distance")
 
 
 def test_json_rows(found):

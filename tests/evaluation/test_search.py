@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from ir_measures import AP, R, nDCG
 
-from rankfold import RAN, Dataset, Euclidean, InputError
+from rankfold import RAN, Dataset, Distance, InputError
 from rankfold.evaluation import SearchCollection, evaluate, make_run
 
-RANKERS = {"plain": Euclidean(), "ran": RAN(n_neighbors=5)}
+RANKERS = {"plain": Distance(), "ran": RAN(n_neighbors=5)}
 IDS = [f"d{row}" for row in range(120)]
 ASKED = [f"q{row}" for row in range(25)]
 
@@ -54,7 +54,7 @@ def test_measured_as_trec_eval_does(metric):
     found = evaluate(RANKERS, notes)
     assert found.metrics == ("ndcg@10", "average_precision", "recall@100")
     assert found.queries == tuple(ASKED)
-    for name, ranker in (("plain", Euclidean(metric)), ("ran", RAN(5, metric=metric))):
+    for name, ranker in (("plain", Distance(metric)), ("ran", RAN(5, metric=metric))):
         theirs = ir_measures.calc_aggregate(
             [nDCG @ 10, AP, R @ 100], notes.qrels, runs(notes, ranker)
         )
@@ -69,7 +69,7 @@ def test_average_precision_up_to_a_depth():
     notes = collection()
     found = evaluate(RANKERS, notes, ["average_precision@5", "average_precision@120"])
     whole = evaluate(RANKERS, notes, "average_precision")
-    theirs = ir_measures.calc_aggregate([AP @ 5], notes.qrels, runs(notes, Euclidean()))
+    theirs = ir_measures.calc_aggregate([AP @ 5], notes.qrels, runs(notes, Distance()))
     assert found.mean("plain", "average_precision@5") == pytest.approx(theirs[AP @ 5])
     np.testing.assert_array_equal(
         found.values["ran"]["average_precision@120"], whole.values["ran"]["average_precision"]
@@ -164,7 +164,7 @@ def test_many_documents_need_no_complete_ranking():
     rng = np.random.default_rng(0)
     X, queries = rng.normal(size=(5_001, 3)), rng.normal(size=(3, 3))
     qrels = {str(row): {str(row): 1} for row in range(3)}
-    found = evaluate({"plain": Euclidean()}, SearchCollection("many", X, queries, qrels))
+    found = evaluate({"plain": Distance()}, SearchCollection("many", X, queries, qrels))
     assert found.metrics == ("ndcg@10", "average_precision@1000", "recall@100")
 
 
@@ -174,7 +174,7 @@ def test_many_labelled_points_are_asked_by_drawing():
     data = Dataset("many", rng.normal(size=(5_001, 2)) + labels[:, None], labels)
     asked = []
 
-    class Spy(Euclidean):
+    class Spy(Distance):
         def rank_many(self, queries, *, top=None, **options):
             asked.append((len(queries), top))
             return super().rank_many(queries, top=top, **options)
@@ -184,7 +184,7 @@ def test_many_labelled_points_are_asked_by_drawing():
     assert sum(number for number, _ in asked) == len(found.queries) == 500
     assert {top for _, top in asked} == {100}
     assert "Queries drawn at random: 500 of 5,001 (seed 0)." in found.to_text()
-    assert len(evaluate({"plain": Euclidean()}, data, queries="all").queries) == 5_001
+    assert len(evaluate({"plain": Distance()}, data, queries="all").queries) == 5_001
 
 
 def test_points_without_a_label():
@@ -194,7 +194,7 @@ def test_points_without_a_label():
     found = evaluate(RANKERS, Dataset("some", X, labels), "r_precision")
     assert found.queries == tuple(row for row in range(60) if row % 3 != 2)
     assert "neither queries nor relevant: 20." in found.to_text()
-    ids = Euclidean().fit(X).rank(ids=0).ids[:19]
+    ids = Distance().fit(X).rank(ids=0).ids[:19]
     assert found.values["plain"]["r_precision"][0] == np.mean(ids % 3 == 0)
     numbers = np.array([0.0, 1.0, np.nan] * 20)
     again = evaluate(RANKERS, Dataset("some", X, numbers), "r_precision")
@@ -213,5 +213,5 @@ def test_classic_collections(folder, name, model, expected, monkeypatch):
     monkeypatch.delitem(sys.modules, "kit", raising=False)
     from kit.collections import load
 
-    found = evaluate({"plain": Euclidean()}, load(name, model, folder))
+    found = evaluate({"plain": Distance()}, load(name, model, folder))
     assert 100 * found.mean("plain", "average_precision") == pytest.approx(expected, abs=0.1)

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ir_measures import AP, nDCG
 
-from rankfold import RAN, Dataset, Euclidean, InputError, Ranking, Solution
+from rankfold import RAN, Dataset, Distance, InputError, Ranking, Solution
 from rankfold.evaluation import (
     evaluate,
     evaluate_runs,
@@ -31,7 +31,7 @@ def grid_data():
 def files(tmp_path_factory):
     data, folder = grid_data(), tmp_path_factory.mktemp("trec")
     queries = list(range(36))
-    for name, ranker in (("euclidean", Euclidean()), ("ran", RAN(n_neighbors=4))):
+    for name, ranker in (("euclidean", Distance()), ("ran", RAN(n_neighbors=4))):
         rankings = ranker.fit(data.X).rank_many(queries)
         write_run(folder / f"{name}.run", make_run(queries, rankings), tag=name)
     write_qrels(folder / "lattice.qrels", make_qrels(data))
@@ -41,7 +41,7 @@ def files(tmp_path_factory):
 def test_round_trip_keeps_the_order_of_ties(files):
     data = grid_data()
     run = read_run(files / "euclidean.run")
-    ranker = Euclidean().fit(data.X)
+    ranker = Distance().fit(data.X)
     for query in range(36):
         assert [int(point) for point in run[str(query)]] == ranker.rank(ids=query).ids.tolist()
         scores = list(run[str(query)].values())
@@ -68,11 +68,11 @@ def test_ir_measures_reads_the_same_values(files):
 
 
 def test_runs_from_files_give_the_table_of_the_rankers(files):
-    runs = {name: read_run(files / f"{name}.run") for name in ("euclidean", "ran")}
+    runs = {name: read_run(files / f"{name}.run") for name in ("distance", "ran")}
     qrels = read_qrels(files / "lattice.qrels")
     from_files = evaluate_runs(runs, qrels, plain="euclidean", name="lattice")
-    rankers = {"euclidean": Euclidean(), "ran": RAN(n_neighbors=4)}
-    direct = evaluate(rankers, grid_data(), base="euclidean")
+    rankers = {"distance": Distance(), "ran": RAN(n_neighbors=4)}
+    direct = evaluate(rankers, grid_data(), base="distance")
     assert from_files.to_csv() == direct.to_csv()
 
 

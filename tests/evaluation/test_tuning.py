@@ -70,7 +70,7 @@ def test_halves_are_stratified_and_seeded():
 
 def test_the_best_is_the_best_on_the_tuning_queries():
     data = blobs()
-    found = tune(RAN(), data, GRID, metric="ndcg@5")
+    found = tune(RAN(), data, GRID, scoring="ndcg@5")
     means = {}
     for label, parameters in found.parameters.items():
         again = evaluate(

@@ -3,7 +3,7 @@ import json
 import numpy as np
 import pytest
 
-from rankfold import RAN, RANKERS, Euclidean, InputError, PersonalizedPageRank, Query, datasets
+from rankfold import RAN, RANKERS, Distance, InputError, PersonalizedPageRank, Query, datasets
 from rankfold.check import check_query
 from rankfold.datasets.synthetic import sheets
 from rankfold.explanation import draw_explanation, explain
@@ -22,7 +22,7 @@ def ranker(request):
 @pytest.mark.parametrize("query", [LEFT, SEVERAL], ids=["point", "several"])
 def test_places_are_those_of_the_rankings(ranker, query):
     by_score = ranker.rank_many([query])[0]
-    by_distance = Euclidean().fit(MOONS.X).rank_many([query])[0]
+    by_distance = Distance().fit(MOONS.X).rank_many([query])[0]
     for place in (0, 1, 50, len(by_score) - 1):
         point = int(by_score.ids[place])
         explanation = explain(ranker, query, point)
@@ -38,9 +38,9 @@ def test_places_are_those_of_the_rankings(ranker, query):
 @pytest.mark.parametrize("weight", [0.0, -0.5])
 def test_negative_examples_push_in_the_rank_by_distance_too(ranker, weight):
     query = Query(ids=[LEFT, 30, 31], vectors=[[0.3, 0.9]], weights=[2.0, weight, weight, 1.0])
-    by_distance = Euclidean().fit(MOONS.X).rank_many([query])[0]
+    by_distance = Distance().fit(MOONS.X).rank_many([query])[0]
     pushed = Query(query.ids, query.vectors, [2.0, -0.7, -0.7, 1.0])
-    by_push = Euclidean().fit(MOONS.X).rank_many([pushed])[0]
+    by_push = Distance().fit(MOONS.X).rank_many([pushed])[0]
     assert by_push.ids.tolist() != by_distance.ids.tolist()
     for point in by_push.ids[[0, 7, 100, -1]].tolist():
         place = int(np.flatnonzero(by_distance.ids == point)[0])

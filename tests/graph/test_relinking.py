@@ -47,7 +47,7 @@ def test_a_ranker_that_follows_answers_like_one_fitted_anew():
         assert ranker.follow(np.unique(np.concatenate(rows)), engine.width)
         anew = RAN(5, 3.0).fit(engine)
         np.testing.assert_allclose(
-            [ranker.gamma_, ranker.unit_], [anew.gamma_, anew.unit_], rtol=1e-10
+            [ranker.mean_gamma_, ranker.unit_], [anew.mean_gamma_, anew.unit_], rtol=1e-10
         )
         queries = rng.choice(np.flatnonzero(engine.alive), 10, replace=False).tolist()
         for ours, theirs in zip(

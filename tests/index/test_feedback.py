@@ -130,7 +130,7 @@ def test_what_cannot_be_explained(index):
 @pytest.mark.parametrize("method", ["ran", "pagerank", "euclidean"])
 def test_the_place_by_distance_is_that_of_the_list_by_distance(index, method):
     query = {"ids": [3, "p1"], "weights": [1.0, 4.0], "negative": [7, 8], "top": 100}
-    by_distance = index.query(**query, method="euclidean").ids
+    by_distance = index.query(**query, method="distance").ids
     found = index.query(**query, method=method)
     for point in (by_distance[0], by_distance[9], by_distance[-1]):
         place = by_distance.index(point)

@@ -162,10 +162,10 @@ def test_a_ranker_on_the_learned_graph_follows():
     with Index.build(rings().X, n_neighbors=N_NEIGHBORS) as index:
         assert index.learn().n_rounds
         index.query(0, **LOCAL)
-        (before,) = index._answering._methods._fitted.values()
+        (before,) = index._executor._rankers._fitted.values()
         index.add(rings(seed=1).X[:5])
         index.remove([7, 8])
         index.query(0, **LOCAL)
-        (after,) = index._answering._methods._fitted.values()
+        (after,) = index._executor._rankers._fitted.values()
         assert after is before
         assert after.adapt == "collective"

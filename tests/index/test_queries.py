@@ -74,7 +74,7 @@ def as_query(query, places, method):
     )
 
 
-@pytest.mark.parametrize("method", ["ran", "euclidean"])
+@pytest.mark.parametrize("method", ["ran", "distance"])
 @pytest.mark.parametrize("case", QUERIES)
 def test_answers_are_those_of_the_ranker(changed, method, case):
     query = QUERIES[case]
@@ -295,7 +295,7 @@ def test_matching_points_out_of_reach_follow_by_plain_distance():
         assert not found.scores.any()
         order = np.argsort(((X[5500:] - X[7]) ** 2).sum(axis=1), kind="stable")[:20]
         assert found.ids == (5500 + order).tolist()
-        assert found.ids == index.query(7, top=20, where="far", method="euclidean").ids
+        assert found.ids == index.query(7, top=20, where="far", method="distance").ids
 
 
 def test_an_index_tells_what_it_is_and_what_it_knows_of_points():
@@ -312,12 +312,12 @@ def test_queries_with_different_budgets_share_one_fitted_ranker():
         for budget in ("auto", 40, None):
             found = index.query(3, top=5, budget=budget)
             assert found.ids == plain.ids  # up to 5,000 points answers are exact in any case
-        assert len(index._answering._methods._fitted) == 1
+        assert len(index._executor._rankers._fitted) == 1
         with pytest.raises(InputError, match="budget is 0") as caught:
             index.query(3, budget=0)
         assert caught.value.argument == "parameters.budget"
         with pytest.raises(InputError, match="'euclidean' has no parameter 'budget'"):
-            index.query(3, method="euclidean", budget=40)
+            index.query(3, method="distance", budget=40)
 
 
 def test_queries_with_different_fusions_share_one_fitted_ranker():
@@ -334,12 +334,12 @@ def test_queries_with_different_fusions_share_one_fitted_ranker():
                 *(() if true.distances is None else ("shape", "distance")),
             }
         assert index.query(3, top=20).ids == index.query(3, top=20, fusion="auto").ids
-        assert len(index._answering._methods._fitted) == 1
+        assert len(index._executor._rankers._fitted) == 1
         with pytest.raises(InputError, match=r"fusion is 'both'.*the weight of dist") as caught:
             index.query(3, fusion="both")
         assert caught.value.argument == "parameters.fusion"
         with pytest.raises(InputError, match="'euclidean' has no parameter 'fusion'"):
-            index.query(3, method="euclidean", fusion="none")
+            index.query(3, method="distance", fusion="none")
 
 
 def test_marks_and_reasons_keep_the_fusion_of_the_query():

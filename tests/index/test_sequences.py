@@ -16,7 +16,7 @@ METHODS = (
     {"method": "ran", "solver": "region", "tol": 1e-10},
     {"method": "manifold"},
     {"method": "self_diffusion"},
-    {"method": "euclidean"},
+    {"method": "distance"},
 )
 LAYOUTS = st.sampled_from(["pca", "graph"])
 SEEDS = st.integers(0, 2**32 - 1)

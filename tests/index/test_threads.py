@@ -12,7 +12,7 @@ import pytest
 from growing_index import Writer
 from index_cases import built, vectors
 
-from rankfold import RAN, Euclidean, Index, ManifoldRanking
+from rankfold import RAN, Distance, Index, ManifoldRanking
 from rankfold.datasets.synthetic import sheets
 from rankfold.errors import StorageError
 from rankfold.index import query, ranker_cache
@@ -48,7 +48,7 @@ def asked(index):
         lambda: told(index.query(2, max_iter=3, tol=1.0)),
         lambda: told(index.query(0, method="manifold", where="price = 1")),
         lambda: told(index.query(4, method="pagerank")),
-        lambda: told(index.query(4, method="euclidean", include_query=True)),
+        lambda: told(index.query(4, method="distance", include_query=True)),
         lambda: index.query(0).explain(100).to_dict(),
         lambda: index.query(0, method="manifold").explain(50).to_dict(),
     ]
@@ -73,9 +73,9 @@ def meeting_in(monkeypatch, owner, name, n_threads=2):
     monkeypatch.setattr(owner, name, met)
 
 
-@pytest.mark.parametrize("ranker", [RAN, ManifoldRanking, Euclidean])
+@pytest.mark.parametrize("ranker", [RAN, ManifoldRanking, Distance])
 def test_queries_run_at_the_same_time(monkeypatch, ranker):
-    method = {RAN: "ran", ManifoldRanking: "manifold", Euclidean: "euclidean"}[ranker]
+    method = {RAN: "ran", ManifoldRanking: "manifold", Distance: "distance"}[ranker]
     index, _ = built()
     with index:
         expected = told(index.query(3, method=method))
@@ -233,17 +233,17 @@ def test_what_cannot_be_fitted_leaves_the_others():
     index, _ = built()
     with index:
         index.query(3)
-        known = list(index._answering._methods._fitted)
+        known = list(index._executor._rankers._fitted)
         for number in range(6):
             with pytest.raises(ValueError, match="smoothness"):
                 index.query(3, smoothness=-1.0 - number)
-        assert list(index._answering._methods._fitted) == known
-        assert not index._answering._methods._fitting
+        assert list(index._executor._rankers._fitted) == known
+        assert not index._executor._rankers._fitting
 
 
 def nearest_red(index):
     """Return ids, distances and payload of all red points, nearest first."""
-    found = index.query(vectors=[0.0] * 3, method="euclidean", top=500, where='color = "red"')
+    found = index.query(vectors=[0.0] * 3, method="distance", top=500, where='color = "red"')
     rows = [tuple(sorted(row["payload"].items())) for row in found.rows()]
     return sorted(zip(found.ids, np.round(-found.scores, 6).tolist(), rows, strict=True))
 
@@ -350,7 +350,7 @@ with Index.build(X, n_neighbors=10) as index:
         thread.start()
         thread.join()
         held.append(resident_mb())
-    (kept,) = index._answering._methods._fitted.values()
+    (kept,) = index._executor._rankers._fitted.values()
     print(min(held[-3:]) - min(held[4:7]), methods.bytes_of(kept) / 2**20)
 """
 
@@ -371,7 +371,7 @@ def test_rankers_are_kept_up_to_a_number_of_bytes(monkeypatch):
     with Index.build(X, n_neighbors=5) as index:
         for smoothness in (1.0, 2.0, 3.0):
             index.query(0, smoothness=smoothness)
-        kept = index._answering._methods._fitted
+        kept = index._executor._rankers._fitted
         assert len(kept) == 3
         sizes = [ranker_cache.bytes_of(ranker) for ranker in kept.values()]
         monkeypatch.setattr(ranker_cache, "MOST_BYTES", int(1.5 * max(sizes)))

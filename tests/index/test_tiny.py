@@ -59,5 +59,5 @@ def test_copies_that_come_and_go():
         index.update([1, 2], vectors=np.ones((2, 3)))
         expected.move([1, 2], np.ones((2, 3)))
         check_holds(index, expected)
-        assert index.query(3, method="euclidean").ids == [4, 5, 6, 8, 9, 10, 1, 2]
+        assert index.query(3, method="distance").ids == [4, 5, 6, 8, 9, 10, 1, 2]
         assert set(index.query(3).ids) == {4, 5, 6, 8, 9, 10, 1, 2}

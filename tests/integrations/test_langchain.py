@@ -9,7 +9,7 @@ from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.runnables import RunnableLambda
 
-from rankfold import RAN, Euclidean, InputError
+from rankfold import RAN, Distance, InputError
 from rankfold.integrations.langchain import IndexRetriever, RankCompressor
 
 ASKED = 500
@@ -42,7 +42,7 @@ def test_the_retriever_gives_what_the_index_answers(index):
 
 
 def test_the_retriever_passes_options_and_joins_a_chain(index):
-    options = {"where": "label = 3", "method": "euclidean"}
+    options = {"where": "label = 3", "method": "distance"}
     retriever = IndexRetriever(index=index, embeddings=Digits(), top=4, options=options)
     chain = retriever | RunnableLambda(lambda found: [one.metadata["label"] for one in found])
     assert chain.invoke(f"digit {ASKED}") == [3, 3, 3, 3]
@@ -85,7 +85,7 @@ def test_the_compressor_ranks_candidates(ranker):
 
 
 def test_the_compressor_takes_other_rankers_and_few_documents():
-    plain = RankCompressor(embeddings=Digits(), top=60, ranker=Euclidean(metric="cosine"))
+    plain = RankCompressor(embeddings=Digits(), top=60, ranker=Distance(metric="cosine"))
     given = documents()
     found = plain.compress_documents(given[::-1], f"digit {ASKED}")
     assert [one.page_content for one in found] == [one.page_content for one in given]

@@ -4,7 +4,7 @@ import pandas as pd
 import pyterrier as pt
 import pytest
 
-from rankfold import RAN, Euclidean, InputError, datasets
+from rankfold import RAN, Distance, InputError, datasets
 from rankfold.evaluation import evaluate_runs, make_qrels, make_run, read_run, write_run
 from rankfold.integrations.pyterrier import (
     frame_to_qrels,
@@ -26,7 +26,7 @@ def run_of(ranker, moons):
 
 
 def test_pyterrier_measures_the_same(moons):
-    runs = {"plain": run_of(Euclidean(), moons), "ran": run_of(RAN(10), moons)}
+    runs = {"plain": run_of(Distance(), moons), "ran": run_of(RAN(10), moons)}
     qrels = make_qrels(moons, QUERIES)
     ours = evaluate_runs(runs, qrels, ["ndcg@10", "precision@50"], plain="plain")
     for name, run in runs.items():

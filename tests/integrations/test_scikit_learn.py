@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from rankfold import RAN, Euclidean, InputError, datasets
+from rankfold import RAN, Distance, InputError, datasets
 from rankfold.integrations.scikit_learn import RankedNeighborsTransformer, distances_of_weights
 
 
@@ -90,7 +90,7 @@ def test_graphs_go_in_and_come_out(moons):
 
 def test_what_it_cannot_do_is_refused(moons):
     with pytest.raises(InputError, match="must be a RAN"):
-        RankedNeighborsTransformer(ranker=Euclidean()).fit(moons.X)
+        RankedNeighborsTransformer(ranker=Distance()).fit(moons.X)
     with pytest.raises(InputError, match="n_neighbors=400, but n_samples=400"):
         RankedNeighborsTransformer(400).fit(moons.X)
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ran_cases import RAN
 
-from rankfold import Euclidean, InputError, Query
+from rankfold import Distance, InputError, Query
 from rankfold.check import check_query
 from rankfold.neighbors import ENGINES, Engine, plain_sq_distances
 
@@ -205,7 +205,7 @@ def test_vectors_that_cannot_be_searched(name, vectors, message):
 
 
 @every_engine
-@pytest.mark.parametrize("ranker", [RAN, Euclidean])
+@pytest.mark.parametrize("ranker", [RAN, Distance])
 def test_rankers_take_an_engine_for_the_points(name, ranker):
     X = points(120)
     by_engine = ranker().fit(ENGINES[name](X))

@@ -72,7 +72,7 @@ def test_json_is_all_there_is_on_standard_output(yale):
     for record in records:
         assert record["difference"] == pytest.approx(record["ours"] - record["printed"])
     (euclidean, _, *_) = records
-    assert euclidean["settings"] == {"class": "Euclidean"}
+    assert euclidean["settings"] == {"class": "Distance"}
     assert euclidean["ours"] == pytest.approx(66.606, abs=1e-3)
 
 

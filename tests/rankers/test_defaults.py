@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rankfold import RAN, Euclidean, Query
+from rankfold import RAN, Distance, Query
 
 SETS = ["digits", "usps", "orl", "yale", "coil20", "umist"]
 
@@ -19,7 +19,7 @@ def precision_at_class_size(ranker, dataset):
 def test_defaults_never_hurt(load, name):
     dataset = load(name)
     found = precision_at_class_size(RAN(metric=dataset.metric), dataset)
-    plain = precision_at_class_size(Euclidean(metric=dataset.metric), dataset)
+    plain = precision_at_class_size(Distance(metric=dataset.metric), dataset)
     assert found >= plain - 0.5
 
 

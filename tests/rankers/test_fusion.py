@@ -12,7 +12,7 @@ from sklearn.neighbors import kneighbors_graph
 import rankfold
 from rankfold import (
     RAN,
-    Euclidean,
+    Distance,
     Index,
     InputError,
     ManifoldRanking,
@@ -114,12 +114,12 @@ def test_no_weight_is_the_paper(fusion):
 def test_a_heavy_weight_puts_the_neighbours_first_in_their_order():
     X = sheet()
     heavy = RAN(n_neighbors=6, fusion=100).fit(X).rank(7, top=6)
-    np.testing.assert_array_equal(heavy.ids, Euclidean().fit(X).rank(7, top=6).ids)
+    np.testing.assert_array_equal(heavy.ids, Distance().fit(X).rank(7, top=6).ids)
 
 
 def test_beyond_the_horizon_shape_decides():
     X = sheet(200)
-    ranker, plain = RAN(n_neighbors=6).fit(X), Euclidean().fit(X)
+    ranker, plain = RAN(n_neighbors=6).fit(X), Distance().fit(X)
     near = set(plain.rank(7, top=6).ids.tolist())
     ranking = ranker.rank(7)
     assert ranking.solution.fused.horizon == 1

@@ -10,7 +10,7 @@ from ran_cases import RAN, READINGS, by_reference, rank_quietly, sheet
 from rankfold import (
     RANKERS,
     AdaptiveGraph,
-    Euclidean,
+    Distance,
     FaissEngine,
     GraphTransduction,
     LocallyConstrainedDiffusion,
@@ -259,7 +259,7 @@ def test_plain_distance_equals_the_reference():
     query = Query([4, 50, 12], unseen, [1.0, -0.5, 0.0, 0.3, -0.2])
     d = reference.sq_distances(np.vstack([X, unseen]))[:, :90]
     expected = reference.plain_scores(d[[4, 50, 12, 90, 91]], query.weights)
-    ranking = Euclidean().fit(X).rank_many([query], include_query=True)[0]
+    ranking = Distance().fit(X).rank_many([query], include_query=True)[0]
     np.testing.assert_allclose(scores_of(ranking, 90), expected, atol=1e-10)
 
 

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from rankfold import (
     RANKERS,
-    Euclidean,
+    Distance,
     FaissEngine,
     HypergraphRanking,
     InputError,
@@ -140,7 +140,7 @@ def test_points_that_share_nothing_are_in_the_order_of_distance():
     X = with_copies()
     ranking = KReciprocal(5, 2).fit(X).rank(ids=0)
     far = ranking.ids[np.isin(ranking.ids, np.arange(20, 41))]
-    plain = Euclidean().fit(X).rank(ids=0).ids
+    plain = Distance().fit(X).rank(ids=0).ids
     np.testing.assert_array_equal(far, plain[np.isin(plain, far)])
 
 
@@ -154,7 +154,7 @@ def test_few_points_of_a_class_are_found_better_than_by_distance(name):
     X = centres[labels] + t * along[labels] + rng.normal(0, 0.3, (400, 8))
     found, plain = (
         (labels[ranker.fit(X).rank_all(top=9)[0]] == labels[:, None]).mean()
-        for ranker in (RANKERS[name](10), Euclidean())
+        for ranker in (RANKERS[name](10), Distance())
     )
     assert found > plain + 0.03
 

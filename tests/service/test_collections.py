@@ -59,7 +59,7 @@ def test_answers_are_those_of_the_collection(client, digits):
 
 def test_what_a_collection_cannot_do_is_told(client):
     known = client.get("/v1/indexes/digits").json()
-    assert (known["methods"], known["writable"]) == (["ran", "euclidean"], False)
+    assert (known["methods"], known["writable"]) == (["ran", "distance"], False)
     assert known["limits"]["n_neighbors"] == 8
     assert "pagerank" in ask(client, 422, ids=[7], method="pagerank")["detail"]
     new = {"points": [{"id": 900, "vector": [0.0] * 64}]}

@@ -229,7 +229,7 @@ def test_columns_can_be_chosen(ask):
         ({"parameters": {"fusion": 100.5}}, "parameters.fusion"),
         ({"parameters": {"fusion": True}}, "parameters.fusion"),
         ({"parameters": {"fusion": "4"}}, "parameters.fusion"),
-        ({"method": "euclidean", "parameters": {"fusion": "none"}}, "parameters.fusion"),
+        ({"method": "distance", "parameters": {"fusion": "none"}}, "parameters.fusion"),
         ({"parameters": {"adapt": "both"}}, "parameters.adapt"),
         ({"parameters": {"adapt": "collective"}}, "parameters.adapt"),
         ({"parameters": {"n_neighbors": 201}}, "parameters.n_neighbors"),
@@ -408,7 +408,7 @@ def test_the_examples_need_no_data(client):
     assert [info["name"] for info in infos] == ["digits", "two-moons", "three-rings"]
     assert [info["example"] for info in infos] == [False, True, True]
     assert [info["layout"] for info in infos[1:]] == ["plane", "plane"]
-    body = {"queries": [{"ids": [0], "top": 199}, {"ids": [0], "top": 199, "method": "euclidean"}]}
+    body = {"queries": [{"ids": [0], "top": 199}, {"ids": [0], "top": 199, "method": "distance"}]}
     shape, plain = client.post("/v1/indexes/two-moons/query", json=body).json()["answers"]
     moons = [{result["payload"]["moon"] for result in one["results"]} for one in (shape, plain)]
     assert [len(found) for found in moons] == [1, 2]

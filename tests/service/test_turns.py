@@ -336,7 +336,7 @@ def test_methods_look_at_the_flag_while_they_work(index, method, parameters):
 def test_queries_that_say_little_are_light():
     assert Queries(queries=[Query(ids=[1])]).is_light
     assert Queries(queries=[Query(ids=[1], parameters={"budget": 500, "fusion": 0.5})]).is_light
-    assert Queries(queries=[Query(ids=[1], method="euclidean", top=100)] * 8).is_light
+    assert Queries(queries=[Query(ids=[1], method="distance", top=100)] * 8).is_light
     for heavy in (
         {"method": "lcdp"},
         {"parameters": {"budget": "proven"}},

@@ -94,7 +94,7 @@ class Judgements:
 @click.option("--query-ids", metavar="FILE", help="A file of ids of the questions, one per line.")
 @click.option(
     "--methods",
-    default="euclidean,ran",
+    default="distance,ran",
     show_default=True,
     help="Names of methods, comma-separated, or all.",
 )

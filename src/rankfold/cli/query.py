@@ -194,7 +194,7 @@ def read_all(index: Index | Collection, files: tuple[str, ...]) -> Any:
         vectors = read_vectors(file, **images_of(index, Path(file)))
         check_width(vectors, file, index)
         found.append(vectors)
-    return np.concatenate(found)
+    return list(np.concatenate(found))
 
 
 def explain_point(results: Results, point: Any) -> Reason:

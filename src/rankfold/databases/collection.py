@@ -22,8 +22,8 @@ from rankfold.databases.attachment import (
     refresh_graph,
 )
 from rankfold.databases.engine import (
+    CollectionDistance,
     CollectionEngine,
-    CollectionEuclidean,
     CollectionGraph,
     CollectionRAN,
 )
@@ -32,12 +32,12 @@ from rankfold.diversity import n_candidates
 from rankfold.errors import InputError
 from rankfold.explanation import explain
 from rankfold.index.query import IndexQuery, Reason, Results, with_diversity
-from rankfold.rankers import RANKERS, Euclidean, Ranker
+from rankfold.rankers import RANKERS, Distance, Ranker
 from rankfold.types import FloatArray, Query, Ranking
 
-METHODS: dict[str, type[CollectionRAN] | type[CollectionEuclidean]] = {
+METHODS: dict[str, type[CollectionRAN] | type[CollectionDistance]] = {
     "ran": CollectionRAN,
-    "euclidean": CollectionEuclidean,
+    "distance": CollectionDistance,
 }
 """RankerCache that need no more than the rows which a query reaches."""
 
@@ -251,7 +251,7 @@ class Collection:
             A filter in the database's own language, passed through: in PostgreSQL an SQL condition,
             or a pair of it and values to bind, such as
             ``("price < %(most)s", {"most": 10})``.
-        method : {"ran", "euclidean"}
+        method : {"ran", "distance"}
         **parameters
             Parameters of the method, such as ``smoothness=10``.
         """
@@ -408,7 +408,7 @@ class Collection:
         if number in graph.gone:
             raise InputError(f"{point!r} is not part of the graph yet; refresh it first.")
         ranker = self._fitted(asked, CollectionEngine(graph))
-        explanation = explain(ranker, query, number, negative_weight=Euclidean.negative_weight)
+        explanation = explain(ranker, query, number, negative_weight=Distance.negative_weight)
         explanation = replace(explanation, method=RANKERS[asked.method].__name__)
         numbers = {number, *(example.point for example in explanation.examples)}
         for step in explanation.path.steps if explanation.path else ():

@@ -14,7 +14,7 @@ from rankfold.errors import InputError
 from rankfold.neighbors import positive_shares
 from rankfold.neighbors.distances import sq_distances_between
 from rankfold.neighbors.exact import as_held
-from rankfold.rankers import RAN, Euclidean
+from rankfold.rankers import RAN, Distance
 from rankfold.rankers import flow as flows
 from rankfold.rankers.base import Unseen
 from rankfold.rankers.distance import signed_shares
@@ -403,7 +403,7 @@ def _left(engine: CollectionEngine, query: Query, solution: Solution) -> Solutio
     return solution.take(left, complete=False, certified=False)
 
 
-class CollectionEuclidean(Euclidean):
+class CollectionDistance(Distance):
     """Plain distance over a collection: the database's own search."""
 
     engine_: CollectionEngine

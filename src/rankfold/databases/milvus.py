@@ -13,7 +13,13 @@ from typing import Any
 from rankfold.databases import backend
 from rankfold.databases.backend import FIELDS, SIDE, Backend, Metric, Record, portions
 from rankfold.databases.protocol import Hits, Key, Page
-from rankfold.errors import DatabaseError, InputError, MissingExtraError, UnreachableError
+from rankfold.errors import (
+    DatabaseError,
+    InputError,
+    MissingExtraError,
+    RankfoldError,
+    UnreachableError,
+)
 from rankfold.types import FloatArray
 
 try:

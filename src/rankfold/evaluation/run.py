@@ -18,7 +18,7 @@ from rankfold.check import check_choice, check_count, check_flag
 from rankfold.errors import InputError
 from rankfold.evaluation.results import Evaluation
 from rankfold.evaluation.tasks import Metrics, Task, make_task
-from rankfold.rankers import Euclidean, Ranker
+from rankfold.rankers import Distance, Ranker
 from rankfold.types import Dataset, FloatArray, IntArray, Ranking, SearchCollection
 
 BLOCK = 64
@@ -162,7 +162,7 @@ def _fitted_there(known: _Known) -> Work:
 
 def _engine(task: Task) -> Any:
     """Return the engine that all methods share, plain distance among them."""
-    return None if task.X is None else Euclidean(task.metric).fit(task.X).engine_
+    return None if task.X is None else Distance(task.metric).fit(task.X).engine_
 
 
 def _fitted(methods: Methods, task: Task, engine: Any) -> Methods:
@@ -269,7 +269,7 @@ def evaluate(
     task = make_task(dataset, metrics, queries, check_flag(include_query, "include_query"), seed)
     _check_rankers(rankers, task)
     check_count(n_jobs, "n_jobs")
-    methods: dict[str | None, Ranks] = {None: Euclidean()}
+    methods: dict[str | None, Ranks] = {None: Distance()}
     methods.update(rankers)
     return run_task(methods, task, base=base, n_jobs=n_jobs, progress=progress, seed=seed)
 
@@ -316,13 +316,13 @@ def _check_rankers(rankers: object, task: Task) -> None:
     if not isinstance(rankers, Mapping) or not rankers:
         raise InputError(
             f"rankers is {rankers!r}, but must map names to rankers, for example "
-            "{'ran': RAN(), 'euclidean': Euclidean()}."
+            "{'ran': RAN(), 'distance': Distance()}."
         )
     for name, ranker in rankers.items():
         if isinstance(ranker, type) or not hasattr(ranker, "rank_many"):
             raise InputError(
                 f"rankers[{name!r}] is {ranker!r}, but must be a ranker such as RAN() or "
-                "Euclidean(), an object and not its class."
+                "Distance(), an object and not its class."
             )
         if ranker.metric not in ("euclidean", task.metric):
             raise InputError(

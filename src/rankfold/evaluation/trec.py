@@ -193,8 +193,8 @@ def make_run(queries: Sequence[int], rankings: Sequence[Ranking]) -> Run:
     Examples
     --------
     >>> import numpy as np
-    >>> from rankfold import Euclidean
-    >>> ranker = Euclidean().fit(np.array([[0.0], [1.0], [-1.0], [3.0]]))
+    >>> from rankfold import Distance
+    >>> ranker = Distance().fit(np.array([[0.0], [1.0], [-1.0], [3.0]]))
     >>> make_run([0], ranker.rank_many([0]))
     {'0': {'1': -1.0, '2': -1.0000001, '3': -9.0}}
     """

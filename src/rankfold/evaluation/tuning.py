@@ -16,7 +16,7 @@ from rankfold.evaluation.measures import DEFAULTS, parse_measures
 from rankfold.evaluation.results import Evaluation
 from rankfold.evaluation.run import Ranks, evaluate, run_task
 from rankfold.evaluation.tasks import check_dataset, choose_queries, labelled_task
-from rankfold.rankers import Euclidean
+from rankfold.rankers import Distance
 from rankfold.types import Dataset, IntArray
 
 Grid = Mapping[str, Sequence[Any]]
@@ -60,7 +60,7 @@ def tune(
     *,
     queries: Any = None,
     held_out: Any = None,
-    metric: str = "average_precision",
+    scoring: str = "average_precision",
     metrics: Sequence[str] = DEFAULTS,
     include_query: bool = False,
     n_jobs: int = 1,
@@ -82,7 +82,7 @@ def tune(
     held_out : sequence of int, optional
         What to report on; by default all others. A query in both is refused. Where only
         this is given, all others are tuned on.
-    metric : str
+    scoring : str
         What the best setting has most of.
     metrics : sequence of str
         What is reported on the held-out queries.
@@ -101,7 +101,7 @@ def tune(
     """
     dataset = check_dataset(dataset)
     include_query = check_flag(include_query, "include_query")
-    name = parse_measures(metric)[0].name
+    name = parse_measures(scoring)[0].name
     parse_measures(metrics)
     settings = _settings(grid, ranker)
     tuning_rows, other_rows = _split(dataset, queries, held_out, include_query, seed)
@@ -113,10 +113,10 @@ def tune(
     }
     candidates = run_task(
         {
-            None: Euclidean(),
+            None: Distance(),
             **{label: clone(ranker).set_params(**setting) for label, setting in settings.items()},
         },
-        labelled_task(dataset, metric, tuning_rows, include_query, seed),
+        labelled_task(dataset, scoring, tuning_rows, include_query, seed),
         n_jobs=check_count(n_jobs, "n_jobs"),
         progress=progress,
         seed=seed,
@@ -203,11 +203,11 @@ def _half(rows: IntArray, dataset: Dataset, seed: int) -> IntArray:
     return np.sort(by_label[::2])
 
 
-def _best(candidates: Evaluation, metric: str) -> str:
+def _best(candidates: Evaluation, scoring: str) -> str:
     means = {
-        label: float(values[metric].mean())
+        label: float(values[scoring].mean())
         for label, values in candidates.values.items()
-        if np.isfinite(values[metric]).all()
+        if np.isfinite(values[scoring]).all()
     }
     if not means:
         raise KeyboardInterrupt("the search was stopped before any setting was measured")

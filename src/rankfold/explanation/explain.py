@@ -123,7 +123,7 @@ def explain(
 ) -> Explanation:
     """Explain the place of a point in the answer to a query.
 
-    Two ranks are compared, by plain distance as `Euclidean` ranks, and by the method. For
+    Two ranks are compared, by plain distance as `Distance` ranks, and by the method. For
     methods that are a sum over walks on a graph (RAN, PageRank, manifold ranking, graph
     transduction, self-diffusion) the strongest walk is given, with its share of the score. For the
     others a walk on their graph illustrates it. The score is split among the examples of the query.
@@ -146,7 +146,7 @@ def explain(
     negative_weight : float, optional
         Weight of negative examples in the rank by plain distance, beside the weights of the query.
         By default the same as in the query. Methods differ in what suits them, see
-        `Ranker.negative_weight`: give that of `Euclidean` for the place that it would find.
+        `Ranker.negative_weight`: give that of `Distance` for the place that it would find.
 
     Examples
     --------

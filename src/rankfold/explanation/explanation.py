@@ -239,7 +239,7 @@ class Explanation:
         Plain distance to the query: the root of the mean squared distance to its positive examples.
     distance_rank, score_rank : int
         Its place by plain distance, and by the method; 1 is the best. Negative examples push
-        away in both, as in `Euclidean`.
+        away in both, as in `Distance`.
     score : float
         Score of the point.
     shape : float

@@ -20,6 +20,7 @@ from rankfold.check import (
     check_choice,
     check_count,
     check_positive,
+    check_rows,
     check_vectors,
 )
 from rankfold.embedding import ShapeEmbedding
@@ -171,8 +172,8 @@ class Index:
         ----------
         ids : id or list of ids, optional
             Points that serve as examples.
-        vectors : array, shape (n_features,) or (n_vectors, n_features), optional
-            Examples that are not in the index.
+        vectors : array, shape (n_features,), or list of such arrays, optional
+            Examples that are not in the index. `query_batch` takes an array of many queries.
         weights : sequence of float, optional
             How much each example counts, ids first, then vectors.
         negative : id or list of ids, optional
@@ -209,6 +210,84 @@ class Index:
         )
         return Results(*self._executor.answer(asked), asked, self)
 
+    def query_batch(
+        self,
+        ids: Any = None,
+        vectors: Any = None,
+        *,
+        where: str | None = None,
+        top: int = 10,
+        offset: int = 0,
+        diversity: float = 0.0,
+        method: str = "ran",
+        include_query: bool = False,
+        n_jobs: int = 1,
+        progress: bool = False,
+        **parameters: Any,
+    ) -> list[Results]:
+        """Rank the points of the index for many queries of one example each.
+
+        All of them see the same state. The answers are those of `query`.
+
+        Parameters
+        ----------
+        ids : id or list of ids, optional
+            One query for each.
+        vectors : array, shape (n_queries, n_features), optional
+            One query for each row; they follow those of the ids.
+        where, top, offset, diversity, method, include_query, **parameters
+            As for `query`, for every query.
+        n_jobs : int
+            Threads that share the queries.
+        progress : bool
+            Whether to show a bar on stderr.
+
+        Examples
+        --------
+        >>> from rankfold import Index, datasets
+        >>> X = datasets.load("moons").X
+        >>> with Index.build(X[5:]) as index:
+        ...     batch = index.query_batch([7, 8], vectors=X[:5], top=3)
+        >>> [len(results) for results in batch]
+        [3, 3, 3, 3, 3, 3, 3]
+        """
+        check_count(n_jobs, "n_jobs")
+        given: list[tuple[Any, Any]] = [(one, None) for one in as_list(ids)]
+        given += [(None, one) for one in (() if vectors is None else check_rows(vectors))]
+        settings = (where, top, offset, diversity, method, include_query, parameters)
+        asked = [IndexQuery(i, v, None, None, None, *settings) for i, v in given]
+        if not asked:
+            return []
+        answers = self._executor.answer_many(asked, n_jobs, progress)
+        return [Results(*answer, one, self) for one, answer in zip(asked, answers, strict=True)]
+
+    def search(
+        self, X: Any, k: int = 10, *, n_jobs: int = 1, progress: bool = False, **parameters: Any
+    ) -> tuple[list[list[Any]], FloatArray]:
+        """Rank the points of the index for many vectors, one query each.
+
+        Parameters
+        ----------
+        X : array, shape (n_queries, n_features)
+        k : int
+            Length of each answer, at most.
+        n_jobs, progress, **parameters
+            As for `query_batch`.
+
+        Returns
+        -------
+        ids : list of list
+            Best first.
+        scores : array of float, shape (n_queries, k)
+            Filled up with nan where an answer is shorter.
+        """
+        check_count(k, "k")
+        found = self.query_batch(vectors=X, top=k, n_jobs=n_jobs, progress=progress, **parameters)
+        scores = np.full((len(found), max(map(len, found), default=0)), np.nan)
+        for row, results in enumerate(found):
+            scores[row, : len(results)] = results.scores
+        return [results.ids for results in found], scores
+
     def evaluate(
         self,
         label: str | None = None,
@@ -216,7 +295,7 @@ class Index:
         vectors: Any = None,
         vector_ids: Sequence[Any] | None = None,
         qrels: Mapping[Any, Mapping[Any, int]] | None = None,
-        methods: Sequence[str] = ("euclidean", "ran"),
+        methods: Sequence[str] = ("distance", "ran"),
         metrics: str | Sequence[str] | None = None,
         queries: Any = None,
         base: str | None = None,
@@ -260,7 +339,7 @@ class Index:
         >>> found = index.evaluate("moon", metrics="precision@100", queries=50)
         >>> for row in found.table():
         ...     print(f"{row.method}: {row.mean:.2f}")
-        euclidean: 0.81
+        distance: 0.81
         ran: 1.00
         """
         if (label is None) == (qrels is None) or (vectors is None) != (qrels is None):
@@ -284,7 +363,7 @@ class Index:
             task = task if name is None else replace(task, name=name)
             fitted: dict[str | None, Ranker] = {}
             for one in (None, *names):
-                fitted[one] = self._executor.fitted(one or "euclidean", {}, engine)
+                fitted[one] = self._executor.fitted(one or "distance", {}, engine)
             return run_task(fitted, task, base=base, progress=progress, seed=seed)
 
     def add(self, vectors: Any, ids: Any = None, payload: Any = None) -> list[Any]:
@@ -306,6 +385,27 @@ class Index:
             if names:
                 self._backend.change((), checked, names, columns)
             return names
+
+    def upsert(self, vectors: Any, ids: Any, payload: Any = None) -> None:
+        """Add points, in the place of those that have the same ids; in one step.
+
+        Parameters
+        ----------
+        vectors : array, shape (n_points, n_features)
+        ids : id or list of ids
+        payload : as for `build`, optional
+            Columns that the index has; what is left out is missing. `update` keeps what is there.
+        """
+        names = as_list(ids)
+        with self._backend.changing() as engine:
+            checked = check_vectors(vectors, engine.n_features)
+            check_as_many(checked, names)
+            columns = as_columns(payload, len(names))
+            store = self._backend.store
+            known = store.holds(distinct_ids(names))
+            there = [name for name, held in zip(names, known, strict=True) if held]
+            if names:
+                self._backend.change(store.slots_of(there), checked, names, columns)
 
     def remove(self, ids: Any) -> None:
         """Remove points.
@@ -414,6 +514,34 @@ class Index:
         with self._backend.current():
             store = self._backend.store
             return store.payload_of(store.slots_of(as_list(ids)), columns)
+
+    def get(self, ids: Any, *, vectors: bool = False) -> list[dict[str, Any]]:
+        """Return points: ``id``, ``payload`` and, where asked for, ``vector`` of each.
+
+        Parameters
+        ----------
+        ids : id or list of ids
+        vectors : bool
+            Whether to return vectors; of length one for cosine.
+
+        Examples
+        --------
+        >>> from rankfold import Index
+        >>> with Index.build([[0.0], [1.0]], payload={"name": ["a", "b"]}) as index:
+        ...     index.get(1)
+        [{'id': 1, 'payload': {'name': 'b'}}]
+        """
+        with self._backend.current() as engine:
+            slots = self._backend.store.slots_of(as_list(ids))
+            names, payload = self._backend.store.points_of(slots)
+            found = [
+                {"id": name, "payload": {column: payload[column][row] for column in payload}}
+                for row, name in enumerate(names)
+            ]
+            if vectors:
+                for point, vector in zip(found, engine.vectors(slots), strict=True):
+                    point["vector"] = vector
+            return found
 
     def holds(self, ids: Any) -> list[bool]:
         """Tell of each id whether a point has it; one question, however many there are."""

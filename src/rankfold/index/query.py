@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -14,6 +14,7 @@ from rankfold.check import (
     as_list,
     check_choice,
     check_count,
+    check_examples,
     check_share,
     check_vectors,
     check_weights,
@@ -25,7 +26,7 @@ from rankfold.index.backend import FolderBackend
 from rankfold.index.filters import Filter, no_ranking
 from rankfold.index.ranker_cache import RankerCache, defaults_of
 from rankfold.neighbors import Engine, VectorEngine
-from rankfold.rankers import RANKERS, Euclidean, Ranker
+from rankfold.rankers import RANKERS, Distance, Ranker
 from rankfold.storage import Store
 from rankfold.types import FloatArray, IntArray, Query, Ranking
 
@@ -53,6 +54,8 @@ class IndexQuery:
     def __post_init__(self) -> None:
         object.__setattr__(self, "ids", as_list(self.ids))
         object.__setattr__(self, "negative", as_list(self.negative))
+        check_examples(self.vectors, "query_batch")
+        check_examples(self.negative_vectors, "query_batch", "negative_vectors")
         check_choice(self.method, "method", tuple(RANKERS))
         check_count(self.top, "top")
         check_count(self.offset, "offset", least=0)
@@ -311,6 +314,34 @@ class QueryExecutor:
             ids, payload = self._backend.store.points_of(shown.solution.points)
             return ids, payload, shown
 
+    def answer_many(
+        self, asked: Sequence[IndexQuery], n_jobs: int, progress: bool
+    ) -> list[tuple[list[Any], dict[str, list[Any]], Ranking]]:
+        """Return what `answer` does of many queries, which differ in their examples alone."""
+        with self._backend.current() as engine:
+            store, first = self._backend.store, asked[0]
+            queries = [one.query(store, engine.n_features) for one in asked]
+            if first.where is not None or first.diversity or not engine.n_alive:
+                rankings = [self._ranking(one, engine) for one in asked]
+            else:
+                ranker = self._fitted(first, engine)
+                rankings = ranker.rank_many(
+                    queries,
+                    top=first.wanted,
+                    include_query=first.include_query,
+                    n_jobs=n_jobs,
+                    progress=progress,
+                )
+            shown = [_some(one, slice(first.offset, None)) for one in rankings]
+            shown = shown if first.offset else rankings
+            slots = [one.solution.points for one in shown]
+            ends = np.cumsum([0, *map(len, slots)]).tolist()
+            ids, payload = store.points_of(np.concatenate(slots))
+            return [
+                (ids[a:b], {name: values[a:b] for name, values in payload.items()}, one)
+                for a, b, one in zip(ends, ends[1:], shown, strict=False)
+            ]
+
     def reason(self, asked: IndexQuery, point: Any) -> Reason:
         """Explain the place of a point."""
         with self._backend.current() as engine:
@@ -321,7 +352,7 @@ class QueryExecutor:
                 raise InputError(
                     f"{point!r} is an example of the query, which is not ranked; ask for another."
                 )
-            ranker, weight = self._fitted(asked, engine), Euclidean.negative_weight
+            ranker, weight = self._fitted(asked, engine), Distance.negative_weight
             explanation = explain(ranker, query, int(slot), negative_weight=weight)
             slots = [slot, *(example.point for example in explanation.examples)]
             for step in explanation.path.steps if explanation.path else ():

@@ -233,7 +233,7 @@ def tuned_work(tables: Sequence[Table], datasets: Datasets) -> Pieces:
 
 def _tuned(data: Dataset, cutoff: int) -> dict[str, Any]:
     name = f"precision@{cutoff}"
-    found = tune(RAN(fusion="none"), data, GRID, metric=name, metrics=[name], include_query=True)
+    found = tune(RAN(fusion="none"), data, GRID, scoring=name, metrics=[name], include_query=True)
     if not found.complete:
         raise KeyboardInterrupt
     held_out = found.held_out

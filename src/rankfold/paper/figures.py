@@ -15,7 +15,7 @@ from rankfold.metrics import r_precision
 from rankfold.paper.section import Picture, Section
 from rankfold.paper.tables import Row, Table
 from rankfold.paper.work import Datasets, Pieces, Results, measure
-from rankfold.rankers import RAN, Euclidean, Ranker
+from rankfold.rankers import RAN, Distance, Ranker
 from rankfold.types import Dataset, FloatArray, Trace
 
 if TYPE_CHECKING:
@@ -267,7 +267,7 @@ def draw_pattern(data: Dataset, found: dict[str, FloatArray]) -> Figure:
     total = PATTERN_TOP + height + PATTERN_BOTTOM
     figure, page = new_page(WIDTH, total, title, question, PATTERN_MARGIN)
     rankers = {
-        "plain": ("Plain distance", Euclidean()),
+        "plain": ("Plain distance", Distance()),
         "shape": (
             f"RAN, k = {PATTERN_NEIGHBORS}, λ = {smoothness:g}",
             RAN(PATTERN_NEIGHBORS, smoothness, fusion="none"),

@@ -19,7 +19,7 @@ from rankfold.paper.work import Datasets, Measured, Pieces, Results, measure
 from rankfold.rankers import (
     RAN,
     Diffusion,
-    Euclidean,
+    Distance,
     GraphTransduction,
     LocallyConstrainedDiffusion,
     ManifoldRanking,
@@ -56,7 +56,7 @@ CLASSES: dict[str, type[Any]] = {
         RAN,
         AdaptiveGraph,
         Diffusion,
-        Euclidean,
+        Distance,
         GaussianGraph,
         GraphTransduction,
         LocallyConstrainedDiffusion,

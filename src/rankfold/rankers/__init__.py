@@ -7,7 +7,7 @@ from rankfold.rankers.diffusion import (
     SelfDiffusion,
     TensorProductDiffusion,
 )
-from rankfold.rankers.distance import Euclidean, QueryExpansion
+from rankfold.rankers.distance import Distance, QueryExpansion
 from rankfold.rankers.hypergraph import HypergraphRanking
 from rankfold.rankers.ran import RAN
 from rankfold.rankers.reciprocal import KReciprocal
@@ -15,7 +15,7 @@ from rankfold.rankers.transduction import GraphTransduction
 from rankfold.rankers.walks import ManifoldRanking, PersonalizedPageRank
 
 RANKERS: dict[str, type[Ranker]] = {
-    "euclidean": Euclidean,
+    "distance": Distance,
     "self_diffusion": SelfDiffusion,
     "pagerank": PersonalizedPageRank,
     "manifold": ManifoldRanking,
@@ -33,7 +33,7 @@ __all__ = [
     "RAN",
     "RANKERS",
     "Diffusion",
-    "Euclidean",
+    "Distance",
     "GraphTransduction",
     "HypergraphRanking",
     "KReciprocal",

@@ -20,11 +20,13 @@ from rankfold.check import (
     check_budget,
     check_choice,
     check_count,
+    check_examples,
     check_finite,
     check_flag,
     check_fusion,
     check_list,
     check_query,
+    check_rows,
     check_top,
     warn_caller,
 )
@@ -199,9 +201,10 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
         ----------
         ids : int or sequence of int, optional
             Points of the database that serve as examples.
-        vectors : array, shape (n_features,) or (n_vectors, n_features), optional
+        vectors : array, shape (n_features,), or list of such arrays, optional
             Examples that are not in the database. With a precomputed metric, their distances
             to every point of the database, in the same form as the matrix that was fitted.
+            `search` takes an array of many queries.
         weights : sequence of float, optional
             How much each example counts, ids first, then vectors; the largest is the score 1.
             Examples of zero or less are negative ones, see `Query`.
@@ -229,6 +232,7 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
         >>> ranker.rank(ids=[0, 5], top=3).ids
         array([120, 330, 238])
         """
+        check_examples(vectors, "search")
         a_row = isinstance(ids, Integral) and not isinstance(ids, bool)
         query = (
             ids if a_row and vectors is None and weights is None else Query(ids, vectors, weights)
@@ -278,6 +282,45 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
             In the order of the queries.
         """
         return list(self._rankings(queries, top, include_query, n_jobs, progress))
+
+    def search(
+        self, X: Any, k: int = 10, *, n_jobs: int = 1, progress: bool = False
+    ) -> tuple[IntArray, FloatArray]:
+        """Rank the database for many unseen vectors, one query each.
+
+        Parameters
+        ----------
+        X : array, shape (n_queries, n_features)
+            With a precomputed metric, their distances to every point of the database.
+        k : int
+            Length of each answer, at most.
+        n_jobs, progress
+            As for `rank_many`.
+
+        Returns
+        -------
+        indices : array of int, shape (n_queries, k)
+            Row numbers of the database, best first.
+        scores : array of float, shape (n_queries, k)
+
+        Examples
+        --------
+        >>> from rankfold import RAN, datasets
+        >>> X = datasets.load("moons").X
+        >>> indices, scores = RAN(n_neighbors=10).fit(X[5:]).search(X[:5], k=3)
+        >>> indices.shape
+        (5, 3)
+        """
+        check_is_fitted(self)
+        check_count(k, "k")
+        rows = X if issparse(X) else check_rows(X)
+        queries = [Query(vectors=rows[i : i + 1]) for i in range(rows.shape[0])]
+        rankings = self.rank_many(queries, top=k, n_jobs=n_jobs, progress=progress)
+        shape = (len(queries), min(k, self.engine_.n_alive))
+        indices, scores = np.empty(shape, dtype=np.intp), np.empty(shape)
+        for row, ranking in enumerate(rankings):
+            indices[row], scores[row] = ranking.ids, ranking.scores
+        return indices, scores
 
     def rank_all(
         self,

@@ -26,7 +26,7 @@ from rankfold.solvers import Wanted
 from rankfold.types import FloatArray, IntArray, Query, Solution, Trace
 
 
-class Euclidean(Ranker):
+class Distance(Ranker):
     """Rank by plain distance to the query.
 
     The score is minus the squared distance; for several examples, minus the weighted mean
@@ -43,7 +43,7 @@ class Euclidean(Ranker):
     Examples
     --------
     >>> import numpy as np
-    >>> Euclidean().fit(np.array([[0.0], [1.0], [5.0]])).rank(ids=1).ids
+    >>> Distance().fit(np.array([[0.0], [1.0], [5.0]])).rank(ids=1).ids
     array([0, 2])
     """
 
@@ -112,7 +112,7 @@ class QueryExpansion(Ranker):
     same on vectors of length one around zero, and independent of origin and unit elsewhere.
 
     Several examples are one query, their mean by weight. Negative examples are not expanded;
-    they push away as for `Euclidean`.
+    they push away as for `Distance`.
 
     Parameters
     ----------

@@ -116,7 +116,7 @@ class Fusion(NamedTuple):
     The horizon is 1 where the query's neighbours are points like others. Where they are hubs, as
     among texts, shape is least certain, and the horizon grows up to 2. No score gets larger, so the
     error bound of f holds for the blend. The distance to several examples is the mean of those to
-    the positive ones, by weight, as in `Euclidean`; what is nearer to a negative example counts as
+    the positive ones, by weight, as in `Distance`; what is nearer to a negative example counts as
     beyond the horizon.
 
     Reciprocal rank fusion adds ``1 / (60 + rank)`` over both orders of the candidates.

@@ -113,7 +113,7 @@ class RAN(Ranker):
     ----------
     n_neighbors_ : int
         The k that is used: as given, as chosen by "auto", or as learned.
-    gamma_ : float
+    mean_gamma_ : float
         Mean of the ``gamma_i`` of the first graph, in the unit of ``neighbors_``.
     unit_ : float
         The unit of squared distance, in that of ``neighbors_``.
@@ -237,7 +237,7 @@ class RAN(Ranker):
         engine, first = self.engine_, self._first
         self._n_alive, self._unit_neighbors = engine.n_alive, self._n_asked
         self._lists = None if self._learned else self.neighbors_
-        self.gamma_ = first.gamma
+        self.mean_gamma_ = first.gamma
         self.unit_ = 1.0
         if self.scale == "natural":
             self.unit_ = first.end / self._smoothness or 1.0
@@ -254,7 +254,7 @@ class RAN(Ranker):
             self.n_neighbors_,
             self._smoothness,
             self.unit_,
-            self.gamma_ / self.unit_,
+            self.mean_gamma_ / self.unit_,
             self.gamma,
             self._step_candidates,
         )

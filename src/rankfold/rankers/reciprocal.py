@@ -40,7 +40,7 @@ class KReciprocal(Ranker):
 
     Points that share nothing with the query are in the order of plain distance. For several
     examples it is the mean of their distances by weight, negative examples push away, as for
-    `Euclidean`. An unseen vector has the mean encoding of its k2 nearest points, so that a copy of
+    `Distance`. An unseen vector has the mean encoding of its k2 nearest points, so that a copy of
     a point answers like the point; no other encoding changes.
 
     Distances ``d`` are squared, as in the authors' code, which divides them by the largest that

@@ -189,7 +189,7 @@ class Query(Body):
         given, budget = self.parameters.model_fields_set, self.parameters.budget
         n_ids, n_vectors = len(self.ids + self.negative), len(self.vectors + self.negative_vectors)
         return (
-            self.method in ("ran", "euclidean")
+            self.method in ("ran", "distance")
             and given <= {"budget", "fusion"}
             and (budget in (None, "auto") or (isinstance(budget, int) and budget <= LIGHT_BUDGET))
             and n_ids + n_vectors <= LIGHT_EXAMPLES

@@ -107,7 +107,7 @@ def test_where_it_is_declined_answers_are_those_of_ran(options, solver, n_points
             found = rank_quietly(ranker, query, top=top)
             np.testing.assert_array_equal(found.ids, expected.ids)
             np.testing.assert_array_equal(found.scores, expected.scores)
-    assert ranker.gamma_ == plain.gamma_
+    assert ranker.mean_gamma_ == plain.mean_gamma_
     assert ranker.unit_ == plain.unit_
 
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from rankfold.check import about, check_count
 from rankfold.errors import InputError, StorageError
-from rankfold.service.limits import Settings, Turn
+from rankfold.service.limits import Limited, Settings
 from rankfold.service.middleware import protect, writing_key
 
 JSON = {"Content-Type": "application/json"}
@@ -62,11 +62,11 @@ def guarded(settings=None, indexes=None):
         return limit
 
     @app.get("/work")
-    async def do_work(turn: Turn):
+    async def do_work(turn: Limited):
         return await turn.run("heavy", work)
 
     @app.get("/fail/{kind}")
-    async def fail(kind: str, turn: Turn):
+    async def fail(kind: str, turn: Limited):
         def fails():
             raise {
                 "bug": ZeroDivisionError("secret words"),

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from browser.showing import chroma
+from browser.page_view import chroma
 from playwright.sync_api import expect
 
 QUERY = 17
@@ -83,7 +83,7 @@ def difference(shown):
 
 @pytest.mark.parametrize("side", SIDES)
 def test_zoom_and_drag_keep_both_maps_in_step(shown, page, moons, side):
-    shown.open("#two-moons?ids=17&method=euclidean&colour=column")
+    shown.open("#two-moons?ids=17&method=distance&colour=column")
     whole = shown.picture("plain")
     assert difference(shown) < 0.01
     expect(shown["fit"]).to_be_hidden()

@@ -2,10 +2,15 @@
 
 import base64
 import io
+import re
+from graphlib import TopologicalSorter
+from importlib.resources import files
 
 import numpy as np
 import pytest
-from browser.showing import chroma
+from browser.page_view import chroma
+
+IMPORT = re.compile(r'^import .* from "\./(\w+\.js)";$', re.MULTILINE)
 
 
 @pytest.fixture
@@ -20,27 +25,37 @@ def call(page):
     return call
 
 
+def test_modules_import_each_other_in_no_circle():
+    scripts = [*files("rankfold.service").joinpath("page").iterdir()]
+    imports = {
+        file.name: IMPORT.findall(file.read_text()) for file in scripts if file.name.endswith(".js")
+    }
+    order = list(TopologicalSorter(imports).static_order())
+    assert order[-1] == "main.js"
+    assert {*order} == {*imports}
+
+
 def test_moves_in_words(call):
-    assert call("moves.js", "m.move(3, 10, 100)") == {
+    assert call("results.js", "m.rankShift(3, 10, 100)") == {
         "text": "▲ 7",
         "kind": "up",
         "words": "7 up from place 10 by plain distance",
     }
-    assert call("moves.js", "m.move(10, 3, 100)")["text"] == "▼ 7"
-    assert call("moves.js", "m.move(3, 3, 100)")["text"] == "="
-    assert call("moves.js", "m.move(3, undefined, 100)")["text"] == "▲ >100"
-    assert call("moves.js", "m.counterpart(3, 8, 0.1, 100)")["text"] == "→ 8"
-    assert call("moves.js", "m.counterpart(3, 8, 0, 100)")["text"] == "not reached"
-    assert call("moves.js", "m.counterpart(3, undefined, 0, 100)")["text"] == "beyond 100"
-    assert call("moves.js", "m.sharing([1, 2, 1, 1], [1], 3)") == {"same": 2, "of": 3}
-    assert call("moves.js", "[0, 0.00005, 0.031, 0.5, 1].map(m.percent)") == [
+    assert call("results.js", "m.rankShift(10, 3, 100)")["text"] == "▼ 7"
+    assert call("results.js", "m.rankShift(3, 3, 100)")["text"] == "="
+    assert call("results.js", "m.rankShift(3, undefined, 100)")["text"] == "▲ >100"
+    assert call("results.js", "m.rankByShape(3, 8, 0.1, 100)")["text"] == "→ 8"
+    assert call("results.js", "m.rankByShape(3, 8, 0, 100)")["text"] == "not reached"
+    assert call("results.js", "m.rankByShape(3, undefined, 0, 100)")["text"] == "beyond 100"
+    assert call("captions.js", "m.countMatches([1, 2, 1, 1], [1], 3)") == {"same": 2, "of": 3}
+    assert call("elements.js", "[0, 0.00005, 0.031, 0.5, 1].map(m.formatPercent)") == [
         "0 %",
         "under 0.01 %",
         "3.1 %",
         "50.0 %",
         "100 %",
     ]
-    assert call("moves.js", "[0, 0.12345, 1e-9, NaN, 123456].map(m.short)") == [
+    assert call("elements.js", "[0, 0.12345, 1e-9, NaN, 123456].map(m.formatNumber)") == [
         "0",
         "0.123",
         "1.0e\N{MINUS SIGN}9",
@@ -64,24 +79,24 @@ def test_npy_files_are_read(call):
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_the_ramp_grows_evenly_lighter_or_darker(call, theme):
-    ramp = np.array(call("colour.js", "m.ramp(given[0], 33)", theme)) / 255
+    ramp = np.array(call("theme.js", "m.colourRamp(given[0], 33)", theme)) / 255
     linear = np.where(ramp <= 0.04045, ramp / 12.92, ((ramp + 0.055) / 1.055) ** 2.4)
     luminance = linear @ [0.2126, 0.7152, 0.0722]
     steps = np.diff(np.cbrt(luminance)) * (1 if theme == "light" else -1)
     assert np.all(steps > 0)
     assert steps.max() < 2.5 * steps.min()
     assert np.all(chroma(255 * ramp) > 60)
-    neutral = call("colour.js", "m.NEUTRAL[given[0]]", theme)
+    neutral = call("theme.js", "m.NEUTRAL[given[0]]", theme)
     assert chroma(neutral) < 30
 
 
 def test_columns_have_colours(call):
-    few = call("colour.js", "m.columnColours(['a', 'b', 'a', null], 'light').legend")
+    few = call("theme.js", "m.colourScale(['a', 'b', 'a', null], 'light').legend")
     assert [one["label"] for one in few] == ["a", "b"]
     assert few[0]["colour"] != few[1]["colour"]
-    many = call("colour.js", "m.columnColours([...Array(40).keys()], 'dark').legend")
+    many = call("theme.js", "m.colourScale([...Array(40).keys()], 'dark').legend")
     assert [one["label"] for one in many] == ["0", "19.5", "39"]
-    texts = call("colour.js", "m.columnColours([...Array(40).keys()].map(String), 'dark').legend")
+    texts = call("theme.js", "m.colourScale([...Array(40).keys()].map(String), 'dark').legend")
     assert texts[-1]["label"] == "others"
 
 
@@ -102,11 +117,11 @@ def test_links_are_read_as_they_were_written(call):
         "judge": "",
         "colouring": "column",
     }
-    assert call("link.js", "m.readLink(m.writeLink(given[0]))", asked) == asked
+    assert call("query.js", "m.parseLink(m.formatLink(given[0]))", asked) == asked
     plain = {**asked, "ids": [], "vectors": [[0.5, -1e-7], [2, 3]]}
-    assert call("link.js", "m.readLink(m.writeLink(given[0]))", plain) == plain
-    assert call("link.js", "m.writeLink(m.nothing())") == "#"
-    assert call("link.js", "m.readLink('#i?fusion=magic').fusion") is None
+    assert call("query.js", "m.parseLink(m.formatLink(given[0]))", plain) == plain
+    assert call("query.js", "m.formatLink(m.emptyQuery())") == "#"
+    assert call("query.js", "m.parseLink('#i?fusion=magic').fusion") is None
 
 
 def test_the_parts_of_scores_are_kept_where_they_were_fused(call):
@@ -114,15 +129,15 @@ def test_the_parts_of_scores_are_kept_where_they_were_fused(call):
         {"id": 7, "score": 0.5, "shape": 0.61, "distance": 22.06, "payload": {}},
         {"id": "a", "score": 0.25, "shape": None, "distance": None, "payload": {}},
     ]
-    parts = call("moves.js", "[...m.ranked(given[0]).parts]", results)
+    parts = call("results.js", "[...m.toRanking(given[0]).parts]", results)
     assert parts == [[7, {"shape": 0.61, "distance": 22.06}]]
-    assert call("moves.js", "m.partsWords(given[0])", parts[0][1]) == "shape 0.61, distance 22.1"
+    assert call("results.js", "m.formatParts(given[0])", parts[0][1]) == "shape 0.61, distance 22.1"
 
 
 def test_a_click_is_answered_from_few_points_unless_a_proof_is_asked_for(call):
     def parameters(**asked):
-        code = "(({nothing}) => m.shapeQuery({...nothing(), ...given[0]}).parameters)"
-        return call("asking.js", f"{code}(await import('/page/link.js'))", asked)
+        code = "m.requestQuery({...m.emptyQuery(), ...given[0]}).parameters"
+        return call("query.js", code, asked)
 
     assert parameters() == {"budget": 2500}
     assert parameters(proven=True) == {"budget": "proven"}
@@ -139,8 +154,8 @@ def test_the_nearest_point_is_found(call):
         "places": base64.b64encode(places.tobytes()).decode(),
     }
     probes = np.random.default_rng(2).uniform(-3.5, 3.5, size=(50, 2))
-    code = "given[1].map(([x, y]) => m.nearest(m.readPlaces(given[0]), x, y, 0.3))"
-    found = call("places.js", code, given, probes.tolist())
+    code = "given[1].map(([x, y]) => m.nearestRow(m.parseLayout(given[0]), x, y, 0.3))"
+    found = call("layout.js", code, given, probes.tolist())
     away = np.linalg.norm(places[None] - probes[:, None], axis=-1)
     expected = [int(row.argmin()) if row.min() <= 0.3 else None for row in away]
     assert found == expected
@@ -149,15 +164,15 @@ def test_the_nearest_point_is_found(call):
 
 def test_a_view_goes_from_places_to_pixels_and_back(call):
     there = call(
-        "view.js",
+        "viewport.js",
         """(() => {
-            const view = new m.View();
+            const view = new m.Viewport();
             view.resize(400, 300);
             view.fit({ left: -1, right: 3, bottom: 0, top: 2 });
             const whole = view.toPixel(-1, 2);
-            const under = view.toPlace(120, 80);
+            const under = view.toPosition(120, 80);
             view.zoomBy(4, 120, 80);
-            return { whole, under, still: view.toPlace(120, 80), back: view.toPixel(...under) };
+            return { whole, under, still: view.toPosition(120, 80), back: view.toPixel(...under) };
         })()""",
     )
     assert there["whole"] == pytest.approx([26, 63])
@@ -167,20 +182,20 @@ def test_a_view_goes_from_places_to_pixels_and_back(call):
 
 def test_turns_are_taken_in_order_and_the_latest_waits(call):
     order = call(
-        "asking.js",
+        "api.js",
         """(async () => {
-            const turns = new m.Turns(), done = [], waits = [];
+            const queue = new m.RequestQueue(), done = [], waits = [];
             const task = name => signal => new Promise(end => waits.push(() => {
                 if (!signal.aborted) done.push(name);
                 end();
             }));
             const next = async () => { waits.shift()(); await new Promise(r => setTimeout(r)); };
-            turns.take(task('first'), false);
-            turns.take(task('skipped'), false);
-            turns.take(task('second'), false);
+            queue.submit(task('first'), false);
+            queue.submit(task('skipped'), false);
+            queue.submit(task('second'), false);
             await next(); await next();
-            turns.take(task('ended'), false);
-            turns.take(task('urgent'), true);
+            queue.submit(task('ended'), false);
+            queue.submit(task('urgent'), true);
             await next(); await next();
             return done;
         })()""",
@@ -190,8 +205,8 @@ def test_turns_are_taken_in_order_and_the_latest_waits(call):
 
 def test_pixels_become_a_vector(call):
     pixels = "new Uint8ClampedArray([255, 255, 255, 255, 0, 0, 0, 255])"
-    assert call("vectors.js", f"m.fromPixels({pixels}, false, 16)") == pytest.approx([16, 0])
-    assert call("vectors.js", f"m.fromPixels({pixels}, true, 1)") == [1, 1, 1, 0, 0, 0]
+    assert call("vectors.js", f"m.pixelsToVector({pixels}, false, 16)") == pytest.approx([16, 0])
+    assert call("vectors.js", f"m.pixelsToVector({pixels}, true, 1)") == [1, 1, 1, 0, 0, 0]
 
 
 def test_the_column_to_read_tells_points_apart(call):
@@ -200,19 +215,17 @@ def test_the_column_to_read_tells_points_apart(call):
         {"kind": "a very long name of a kind", "name": name, "body": body, "year": 1}
         for name, body in (("one", "the first"), ("two", "the second"), ("three", None))
     ]
-    read = "m.readColumn(...given)"
-    assert call("columns.js", read, columns, points) == "body"
-    assert call("columns.js", read, {**columns, "body": "number"}, points) == "name"
-    assert call("columns.js", read, {"kind": "text", "year": "integer"}, points) is None
-    assert call("columns.js", read, columns, []) is None
-    assert call("columns.js", "m.cut(...given)", " one\n two three", 8) == "one two…"
+    read = "m.textColumn(...given)"
+    assert call("answer.js", read, columns, points) == "body"
+    assert call("answer.js", read, {**columns, "body": "number"}, points) == "name"
+    assert call("answer.js", read, {"kind": "text", "year": "integer"}, points) is None
+    assert call("answer.js", read, columns, []) is None
+    assert call("elements.js", "m.truncate(...given)", " one\n two three", 8) == "one two…"
 
 
 def test_the_column_to_judge_by_names_kinds(call):
     def judged(columns, judge=None):
-        return call(
-            "columns.js", "m.judgedColumn(...given)", {"columns": columns}, {"judge": judge}
-        )
+        return call("query.js", "m.judgedColumn(...given)", {"columns": columns}, {"judge": judge})
 
     assert judged({"Text": "text", "year": "number", "kind": "text"}) == "kind"
     assert judged({"text": "text", "image": "text"}) == "text"

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from browser.showing import lone
+from browser.page_view import lone
 from playwright.sync_api import expect
 
 SIDEWAYS = """() => {

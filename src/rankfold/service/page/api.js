@@ -1,8 +1,32 @@
-/** The API of the server, and what may go wrong with it. */
+/** The API of the server: JSON, errors, the API key, and requests that run one at a time. */
 
-import { RoundedError, readJson, writeJson } from "./json.js";
+/** @typedef {string|number|bigint} Id bigint: beyond what a number holds */
 
-/** @typedef {import("./moves.js").Id} Id */
+const LONG_NUMBER = /(^|[^\d.])\d{16}/;
+const WHOLE_NUMBER = /^-?\d+$/;
+
+/** Newer than the types of the language that checkers know. */
+const { rawJSON } = /** @type {{rawJSON?: (text: string) => unknown}} */ (/** @type {unknown} */ (JSON));
+
+/** A whole number that this browser would round. */
+class RoundedError extends Error {}
+
+/** @param {string} text @returns {any} */
+export function readJson(text) {
+  if (!LONG_NUMBER.test(text)) return JSON.parse(text);
+  const exact = (/** @type {string} */ _, /** @type {unknown} */ value, /** @type {{source?: string}} */ token) => {
+    if (typeof value !== "number" || !Number.isInteger(value) || Number.isSafeInteger(value)) return value;
+    if (token?.source === undefined || !rawJSON) throw new RoundedError();
+    return WHOLE_NUMBER.test(token.source) ? BigInt(token.source) : value;
+  };
+  return JSON.parse(text, /** @type {any} */ (exact));
+}
+
+/** @param {unknown} value @returns {string} */
+export function writeJson(value) {
+  return JSON.stringify(value, (_, one) => (typeof one === "bigint" ? rawJSON?.(String(one)) : one));
+}
+
 /**
  * @typedef {object} Info
  * @property {string} name
@@ -30,24 +54,24 @@ export class ApiError extends Error {
    * @param {string} detail
    * @param {{field: string, message: string}[]} [errors]
    * @param {number|null} [retryAfter] seconds
-   * @param {number} [took] seconds
+   * @param {number} [duration] seconds
    */
-  constructor(status, detail, errors = [], retryAfter = null, took = 0) {
+  constructor(status, detail, errors = [], retryAfter = null, duration = 0) {
     super(detail);
     this.status = status;
     this.errors = errors;
     this.retryAfter = retryAfter;
-    this.took = took;
+    this.duration = duration;
   }
 }
 
 /** Whether a key can be sent: browsers refuse other characters in a header. @param {string} key */
-export function isKey(key) {
+export function isValidKey(key) {
   return /^[\x20-\x7e]*$/.test(key);
 }
 
 /** @param {string} key empty: forget it */
-export function keepKey(key) {
+export function storeKey(key) {
   if (key) sessionStorage.setItem(KEY, key);
   else sessionStorage.removeItem(KEY);
 }
@@ -62,13 +86,13 @@ export function hasKey() {
  * @param {AbortSignal} [signal]
  * @returns {Promise<any>}
  */
-async function call(path, body, signal) {
+async function request(path, body, signal) {
   /** @type {Record<string, string>} */
   const headers = { Accept: "application/json" };
   const key = sessionStorage.getItem(KEY);
-  if (key && isKey(key)) headers.Authorization = `Bearer ${key}`;
+  if (key && isValidKey(key)) headers.Authorization = `Bearer ${key}`;
   if (body !== undefined) headers["Content-Type"] = "application/json";
-  const begun = performance.now();
+  const started = performance.now();
   let response, content;
   try {
     response = await fetch(path, {
@@ -93,40 +117,97 @@ async function call(path, body, signal) {
   if (response.ok) return parsed;
   const wait = Number(response.headers.get("Retry-After"));
   const detail = parsed?.detail ?? parsed?.title ?? `The server answered ${response.status}.`;
-  const took = (performance.now() - begun) / 1000;
-  throw new ApiError(response.status, String(detail), parsed?.errors ?? [], wait > 0 ? wait : null, took);
+  const duration = (performance.now() - started) / 1000;
+  throw new ApiError(response.status, String(detail), parsed?.errors ?? [], wait > 0 ? wait : null, duration);
 }
 
 /** @param {string} name @param {string} action */
-const of = (name, action) => `v1/indexes/${encodeURIComponent(name)}/${action}`;
+const endpoint = (name, action) => `v1/indexes/${encodeURIComponent(name)}/${action}`;
 
 /** @returns {Promise<Info[]>} */
-export const indexes = async () => (await call("v1/indexes")).indexes;
+export const indexes = async () => (await request("v1/indexes")).indexes;
 
 /** @param {string} name @returns {Promise<Info>} */
-export const info = (name) => call(`v1/indexes/${encodeURIComponent(name)}`);
+export const info = (name) => request(`v1/indexes/${encodeURIComponent(name)}`);
 
 /** @param {string} name @param {string|null} column @param {AbortSignal} [signal] */
 export const map = (name, column, signal) =>
-  call(
-    `${of(name, "map")}?limit=100000${column ? `&column=${encodeURIComponent(column)}` : ""}`,
+  request(
+    `${endpoint(name, "map")}?limit=100000${column ? `&column=${encodeURIComponent(column)}` : ""}`,
     undefined,
     signal,
   );
 
 /** @param {string} name @param {object[]} queries @param {AbortSignal} [signal] */
 export const query = async (name, queries, signal) =>
-  (await call(of(name, "query"), { queries }, signal)).answers;
+  (await request(endpoint(name, "query"), { queries }, signal)).answers;
 
-/** @param {string} name @param {object} asked @param {Id} id @param {AbortSignal} [signal] */
-export const explain = (name, asked, id, signal) => call(of(name, "explain"), { query: asked, id }, signal);
+/** @param {string} name @param {object} query @param {Id} id @param {AbortSignal} [signal] */
+export const explain = (name, query, id, signal) => request(endpoint(name, "explain"), { query, id }, signal);
 
 /** @param {string} name @param {Id[]} ids @param {boolean} images @param {AbortSignal} [signal] */
 export const points = async (name, ids, images, signal) =>
-  (await call(of(name, "points"), { ids, columns: null, vectors: false, images }, signal)).points;
+  (await request(endpoint(name, "points"), { ids, columns: null, vectors: false, images }, signal)).points;
 
 /** @param {string} name @param {Id[]} ids @param {AbortSignal} [signal] @returns {Promise<Map<Id, number[]>>} */
 export const vectors = async (name, ids, signal) => {
-  const found = await call(of(name, "points"), { ids, columns: [], vectors: true, images: false }, signal);
+  const found = await request(endpoint(name, "points"), { ids, columns: [], vectors: true, images: false }, signal);
   return new Map(found.points.map((/** @type {{id: Id, vector: number[]}} */ one) => [one.id, one.vector]));
 };
+
+/** @typedef {(stale: AbortSignal, timeout: AbortSignal) => Promise<void>} Task */
+
+/**
+ * Runs one task at a time, so that answers never come out of order and the server is not asked
+ * for what nobody waits for. While a task runs, the latest of the others is pending. An urgent one
+ * makes the running one stale: its first signal says that its answer must not be shown. Its second
+ * signal aborts its requests after a period of grace.
+ */
+export class RequestQueue {
+  /** @param {number} grace milliseconds @param {(busy: boolean) => void} [onBusy] */
+  constructor(grace, onBusy = () => {}) {
+    this.grace = grace;
+    this.onBusy = onBusy;
+    /** @type {{stale: AbortController, timeout: AbortController}|null} */
+    this.running = null;
+    /** @type {Task|null} */
+    this.pending = null;
+    this.timer = 0;
+  }
+
+  /** @param {Task} task @param {boolean} urgent */
+  async submit(task, urgent) {
+    if (!this.running) return this.run(task);
+    this.pending = task;
+    if (urgent && !this.running.stale.signal.aborted) {
+      this.running.stale.abort();
+      this.timer = window.setTimeout(() => this.advance(), this.grace);
+    }
+  }
+
+  /** @param {Task} task */
+  async run(task) {
+    const mine = (this.running = { stale: new AbortController(), timeout: new AbortController() });
+    this.onBusy(true);
+    try {
+      await task(mine.stale.signal, mine.timeout.signal);
+    } finally {
+      if (this.running === mine) await this.advance();
+    }
+  }
+
+  /** End the running task, and begin the pending one. */
+  async advance() {
+    const task = this.pending;
+    this.cancel();
+    if (task) await this.run(task);
+  }
+
+  cancel() {
+    clearTimeout(this.timer);
+    this.running?.stale.abort();
+    this.running?.timeout.abort();
+    this.running = this.pending = null;
+    this.onBusy(false);
+  }
+}

@@ -1,14 +1,101 @@
-/** Help, the API key, and the vector to ask with. */
+/** Dialogs, notices, and errors of the server shown where they belong. */
 
-import { hasKey, isKey, keepKey } from "./api.js";
-import { byId, make } from "./elements.js";
-import { checkVectors, parseText } from "./vectors.js";
-import { vectorsOf } from "./dropping.js";
+import { ApiError, hasKey, isValidKey, storeKey } from "./api.js";
+import { announce, byId, make } from "./elements.js";
+import { checkVectors, parseText, readVectors } from "./vectors.js";
 
 /** @typedef {import("./api.js").Info} Info */
 
+/** Elements that say what is wrong with a field of a query. @type {[RegExp, string][]} */
+const FIELD_ERRORS = [
+  [/\bwhere\b/, "where-error"],
+  [/\bparameters\b/, "tuning-error"],
+  [/\b(method|diversity)\b/, "method-error"],
+  [/\b(ids|vectors|negative|negative_vectors|weights)\b/, "query-error"],
+];
+
+let countdown = 0;
+/** @type {() => void} */
+let noticeAction = () => {};
+
+export function hideNotice() {
+  clearInterval(countdown);
+  byId("notice").hidden = true;
+}
+
+/**
+ * @param {string} words
+ * @param {{label: string, act: () => void}|null} [action]
+ * @param {string} [kind]
+ */
+export function showNotice(words, action = null, kind = "error") {
+  clearInterval(countdown);
+  byId("notice").hidden = false;
+  byId("notice").dataset.kind = kind;
+  byId("notice-text").textContent = words;
+  byId("notice-action").hidden = !action;
+  byId("notice-action").textContent = action?.label ?? "";
+  noticeAction = action?.act ?? (() => {});
+}
+
+/**
+ * Count down, then act.
+ * @param {number} seconds
+ * @param {() => void} then
+ * @param {string} reason
+ */
+function showCountdown(seconds, then, reason) {
+  let left = Math.ceil(seconds);
+  const words = () => `${reason} Asking again in ${left} s.`;
+  showNotice(
+    words(),
+    {
+      label: "Ask now",
+      act: () => {
+        hideNotice();
+        then();
+      },
+    },
+    "busy",
+  );
+  countdown = window.setInterval(() => {
+    left -= 1;
+    byId("notice-text").textContent = words();
+    if (left <= 0) noticeAction();
+  }, 1000);
+}
+
+export function clearFieldErrors() {
+  for (const [, id] of FIELD_ERRORS) byId(id).textContent = "";
+  for (const id of ["where", "ask-id"]) byId(id).removeAttribute("aria-invalid");
+}
+
+/**
+ * Show the errors of a problem at their fields.
+ * @param {import("./api.js").ApiError} error
+ * @returns {boolean} whether there was a field for it
+ */
+function showFieldErrors(error) {
+  let found = false;
+  for (const { field, message } of error.errors) {
+    const at = FIELD_ERRORS.find(([pattern]) => pattern.test(field));
+    if (!at) continue;
+    found = true;
+    byId(at[1]).textContent = message;
+    if (at[1] === "where-error") byId("where").setAttribute("aria-invalid", "true");
+    if (at[1] === "query-error") byId("ask-id").setAttribute("aria-invalid", "true");
+    if (at[1] === "where-error" || at[1] === "method-error") byId("more").open = true;
+  }
+  return found;
+}
+
+export function bindNotice() {
+  byId("notice-action").addEventListener("click", () => noticeAction());
+  byId("notice-close").addEventListener("click", hideNotice);
+}
+
 /** @type {[string[], string][]} */
-const KEYS = [
+const SHORTCUTS = [
   [["click"], "ask with a point, or with a result"],
   [["Shift", "click"], "add it as another example"],
   [["↑", "↓", "←", "→"], "go through results; move a map"],
@@ -25,7 +112,7 @@ const KEYS = [
 ];
 
 function fillHelp() {
-  const rows = KEYS.flatMap(([keys, does]) => [
+  const rows = SHORTCUTS.flatMap(([keys, does]) => [
     make("dt", {}, ...keys.map((key) => make("kbd", {}, key))),
     make("dd", {}, does),
   ]);
@@ -51,7 +138,7 @@ function fillHelp() {
 }
 
 /** @param {{onKey: () => void, onVectors: (vectors: number[][]) => void, info: () => Info|null}} given */
-export function makeDialogs({ onKey, onVectors, info }) {
+export function bindDialogs({ onKey, onVectors, info }) {
   fillHelp();
   for (const dialog of document.querySelectorAll("dialog")) {
     for (const button of dialog.querySelectorAll("[data-close]"))
@@ -64,17 +151,17 @@ export function makeDialogs({ onKey, onVectors, info }) {
   byId("key-form").addEventListener("submit", (/** @type {Event} */ event) => {
     event.preventDefault();
     const key = byId("key").value.trim();
-    if (!isKey(key)) {
+    if (!isValidKey(key)) {
       byId("key-error").textContent =
         "This key has a character that no key can have, such as a curly quote. Type or paste it again.";
       byId("key").select();
       return;
     }
-    keepKey(key);
+    storeKey(key);
     byId("key-dialog").close();
     onKey();
   });
-  byId("open-vector").addEventListener("click", () => openVector(info()));
+  byId("open-vector").addEventListener("click", () => openVectorDialog(info()));
   byId("vector-form").addEventListener("submit", async (/** @type {Event} */ event) => {
     event.preventDefault();
     const about = info();
@@ -82,8 +169,8 @@ export function makeDialogs({ onKey, onVectors, info }) {
     try {
       const [file] = byId("vector-file").files;
       const vectors = file
-        ? await vectorsOf(file, about)
-        : checkVectors(parseText(byId("vector-text").value, about.features), about.features, 20);
+        ? await readVectors(file, about)
+        : checkVectors(parseText(byId("vector-text").value, about.features), about.features);
       byId("vector-dialog").close();
       byId("vector-file").value = "";
       onVectors(vectors);
@@ -100,13 +187,13 @@ export function makeDialogs({ onKey, onVectors, info }) {
 }
 
 /** Ask for the key; say so where the one that was given is not accepted. */
-export function openKey() {
+function openKeyDialog() {
   byId("key-error").textContent = hasKey() ? "The server does not accept this key." : "";
   if (!byId("key-dialog").open) byId("key-dialog").showModal();
 }
 
 /** @param {Info|null} info */
-export function openVector(info) {
+export function openVectorDialog(info) {
   if (!info) return;
   const numbers = info.features === 1 ? "1 number" : `${info.features} numbers`;
   const picture = info.image ? ", or a picture" : "";
@@ -117,4 +204,43 @@ export function openVector(info) {
   byId("vector-error").textContent = "";
   byId("vector-dialog").showModal();
   byId("vector-text").focus();
+}
+
+/** Seconds after which the server gave up, where it was not just busy: asking again would not help. */
+const SERVER_TIMEOUT = 5;
+
+/** Say what went wrong, in one sentence. @param {unknown} error */
+export function describeError(error) {
+  if (!(error instanceof ApiError)) throw error;
+  if (error.status === 401) openKeyDialog();
+  return error.errors[0]?.message ?? error.message;
+}
+
+/**
+ * Say it where it belongs, and offer to try again.
+ * @param {unknown} error
+ * @param {() => void} retry
+ */
+export function showError(error, retry) {
+  if (!(error instanceof ApiError)) {
+    showNotice("Something went wrong on this page.", {
+      label: "Load it again",
+      act: () => location.reload(),
+    });
+    throw error;
+  }
+  clearFieldErrors();
+  if (error.status === 401) {
+    openKeyDialog();
+    showNotice("This server asks for an API key.", { label: "Enter key", act: openKeyDialog });
+  } else if (error.status === 503 && error.duration < SERVER_TIMEOUT) {
+    const away = error.message.includes("database");
+    const reason = away ? "The database of this index does not answer." : "The server is busy.";
+    showCountdown(error.retryAfter ?? 2, retry, reason);
+  } else if (error.status === 0)
+    showNotice(`${error.message} What you see stays.`, { label: "Try again", act: retry });
+  else if (showFieldErrors(error)) announce(error.errors[0].message);
+  else if (error.status === 404 || error.status === 413 || error.status === 422)
+    byId("query-error").textContent = error.message;
+  else showNotice(error.message, { label: "Try again", act: retry });
 }

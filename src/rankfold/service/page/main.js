@@ -1,146 +1,285 @@
-/** The page: asks, and shows the answer. */
+/** The page: opens an index, asks, and shows the answer. */
 
 import * as api from "./api.js";
-import { Turns, batch } from "./asking.js";
-import { judgedColumn } from "./columns.js";
-import { setColumns, setControls } from "./controls.js";
-import { byId, setState } from "./elements.js";
-import { showExamples, without } from "./examples.js";
-import { showFailure, wrong } from "./failing.js";
-import { nothing, writeLink } from "./link.js";
-import { Looking } from "./looking.js";
+import { AnswerView } from "./answer.js";
+import { bindControls, showExamples, updateColumnChoices, updateControls } from "./controls.js";
+import { clearFieldErrors, describeError, hideNotice, showError, showNotice } from "./dialogs.js";
+import { byId, displayName, make, setState } from "./elements.js";
+import { Explanation } from "./explanation.js";
+import { centroid, fetchPlane, firstExample, parseLayout, positionToVector, vectorToPosition } from "./layout.js";
 import { Maps } from "./maps.js";
-import { clearFieldErrors, hideNotice } from "./notice.js";
-import { Opening } from "./opening.js";
-import { middle } from "./places.js";
-import { toPlace, toVector } from "./plane.js";
-import { AnswerView } from "./shown.js";
-import { makeControls } from "./wiring.js";
+import { emptyQuery, formatLink, judgedColumn, parseLink, requestBatch, withoutExample } from "./query.js";
 
-/** @typedef {import("./link.js").Asked} Asked */
-/** @typedef {import("./moves.js").Id} Id */
+/** @typedef {import("./api.js").Id} Id */
+/** @typedef {import("./query.js").Query} Query */
+
+class IndexLoader {
+  /** @param {Page} page */
+  constructor(page) {
+    this.page = page;
+    /** @type {api.Info[]} */
+    this.indexes = [];
+  }
+
+  /** Read what is served, then open what the address names. */
+  async connect() {
+    setState("loading");
+    try {
+      this.indexes = (await api.indexes()).sort((a, b) => Number(a.example) - Number(b.example));
+      hideNotice();
+      this.page.info = null;
+      await this.openLink();
+    } catch (error) {
+      this.page.fail(error, () => this.connect());
+    }
+  }
+
+  async openLink() {
+    clearTimeout(this.page.linkTimer);
+    const query = parseLink(location.hash);
+    if (!query.vectors.length && Array.isArray(history.state?.vectors)) query.vectors = history.state.vectors;
+    const missing = this.indexes.some((one) => one.name === query.index) ? null : query.index;
+    if (missing) Object.assign(query, emptyQuery());
+    query.index ??= this.indexes[0]?.name ?? null;
+    if (!query.index) {
+      setState("ready");
+      byId("lead").textContent = "No index is served.";
+      return;
+    }
+    await this.open(query);
+    if (missing) showNotice(`There is no index “${missing}” here. This is another one.`);
+  }
+
+  /** Show an index, and ask. @param {Query} query */
+  async open(query) {
+    const info = this.indexes.find((one) => one.name === query.index);
+    if (!info) return;
+    const other = this.page.info?.name !== info.name;
+    this.page.query = query;
+    this.showTabs(info.name);
+    if (!other) {
+      byId("layout").inert = !info.points;
+      await this.page.judgeBy(query);
+      // Controls may have asked for something else while the column was on its way.
+      await this.page.ask(this.withFirstExample(this.page.query), { history: "none", flow: true });
+      return;
+    }
+    setState("loading");
+    byId("layout").inert = true; // its controls are about what is left
+    this.page.queue.cancel();
+    this.page.undoStack = [];
+    await this.page.queue.submit(async (signal) => {
+      try {
+        const column = judgedColumn(info, query);
+        const { values, layout, plane } = await fetchMap(info, column, signal);
+        if (signal.aborted) return;
+        Object.assign(this.page, { info, plane });
+        this.page.answer.setIndex(info, column, values);
+        this.page.maps.setLayout(layout);
+        this.page.answer.clear();
+      } catch (error) {
+        if (!signal.aborted) this.page.fail(error, () => this.open(query));
+      }
+    }, true);
+    if (this.page.info !== info || this.page.query.index !== info.name) return;
+    updateColumnChoices(info, this.page.answer.column);
+    updateControls(this.page.query, info);
+    byId("layout").inert = !info.points;
+    if (!info.points) {
+      setState("ready");
+      byId("lead").textContent = `${info.name} has no points yet. They appear here once some are added.`;
+      return;
+    }
+    await this.page.ask(this.withFirstExample(this.page.query), { history: "replace", flow: true });
+  }
+
+  /**
+   * Read the map again where the index has changed. What is shown stays.
+   * @param {api.Info} info
+   * @returns {Promise<boolean>} whether the map is another one
+   */
+  async refresh(info) {
+    const { page } = this,
+      column = judgedColumn(info, page.query);
+    const fresh = await api.info(info.name);
+    if (fresh.version === page.maps.layout?.version) return false;
+    const { values, layout, plane } = await fetchMap(fresh, column);
+    if (!page.answer.isCurrentColumn(info, column)) return false;
+    Object.assign(info, fresh);
+    page.plane = plane;
+    page.maps.setLayout(layout, true);
+    page.answer.refresh(column, values);
+    return true;
+  }
+
+  /** What is asked, or something to begin with. @param {Query} query @returns {Query} */
+  withFirstExample(query) {
+    const { layout } = this.page.maps;
+    if (query.ids.length + query.vectors.length || !layout) return query;
+    const named = this.page.info?.query ?? null;
+    return { ...query, ids: [named ?? firstExample(query.index ?? "", layout, this.page.plane)] };
+  }
+
+  /** @param {string} name */
+  showTabs(name) {
+    byId("tabs").replaceChildren(
+      ...this.indexes.map((one) =>
+        make(
+          "button",
+          {
+            type: "button",
+            "data-testid": "tab",
+            "data-name": one.name,
+            "aria-current": one.name === name ? "true" : null,
+            onclick: () => {
+              if (this.page.query.index !== one.name) this.switchTo(one.name);
+            },
+          },
+          displayName(one.name, one.example),
+        ),
+      ),
+    );
+    const tabs = byId("tabs"),
+      tab = tabs.querySelector("[aria-current]");
+    // Not by scrollIntoView: the first Tab would then go on from there.
+    if (tab) tabs.scrollLeft = tab.offsetLeft - tabs.offsetLeft - 8;
+    const current = this.indexes.find((one) => one.name === name);
+    document.title = `${displayName(name, current?.example ?? false)} – rankfold`;
+  }
+
+  /** @param {string} name */
+  switchTo(name) {
+    history.pushState({}, "", `#${encodeURIComponent(name)}`);
+    this.open({ ...emptyQuery(), index: name });
+  }
+}
+
+/** Where the points of an index are, and their values of a column. @param {api.Info} info @param {string|null} column @param {AbortSignal} [signal] */
+async function fetchMap(info, column, signal) {
+  const found = await api.map(info.name, column, signal);
+  const layout = parseLayout(found);
+  const plane = info.layout === "plane" ? await fetchPlane(info.name, layout, signal) : null;
+  return { values: /** @type {unknown[]|null} */ (found.values), layout, plane };
+}
 
 /** Queries that can be gone back to. */
-const MOST_PAST = 100;
+const MAX_UNDO = 100;
 
 export class Page {
   constructor() {
-    /** @type {Asked} */
-    this.asked = nothing();
+    /** @type {Query} */
+    this.query = emptyQuery();
     /** @type {api.Info|null} */
     this.info = null;
-    /** @type {import("./plane.js").Plane|null} */
+    /** @type {import("./layout.js").Plane|null} */
     this.plane = null;
-    /** @type {Asked[]} queries to go back to */
-    this.past = [];
-    this.turns = new Turns(2000, (busy) => {
+    /** @type {Query[]} queries to go back to */
+    this.undoStack = [];
+    this.queue = new api.RequestQueue(2000, (busy) => {
       document.documentElement.classList.toggle("busy", busy);
-      if (!busy) this.looking.resume();
+      if (!busy) this.explanation.resume();
     });
-    this.linking = 0;
+    this.linkTimer = 0;
     /** @type {(() => void)|null} what to do once there is a key */
-    this.again = null;
+    this.retry = null;
     this.maps = new Maps(
       { plain: byId("map-plain"), shape: byId("map-shape") },
-      (row, place, more) => this.pick(row, place, more),
-      (row) => this.looking.look(row === null ? null : /** @type {any} */ (this.maps.places).ids[row]),
+      (row, position, add) => this.select(row, position, add),
+      (row) => this.explanation.request(row === null ? null : /** @type {any} */ (this.maps.layout).ids[row]),
       (zoomed) => {
         byId("fit").hidden = !zoomed;
       },
     );
-    this.opening = new Opening(this);
-    this.view = new AnswerView(this);
-    this.looking = new Looking(
+    this.loader = new IndexLoader(this);
+    this.answer = new AnswerView(this);
+    this.explanation = new Explanation(
       this.maps,
-      (ids, signal) => this.view.fetchPoints(ids, signal),
-      (id) => this.view.picture(id),
-      (id) => this.view.text(id),
-      (id) => this.view.known.get(id)?.payload ?? {},
-      () => this.turns.running !== null,
-      wrong,
+      this.answer,
+      () => this.queue.running !== null,
+      describeError,
     );
   }
 
   async start() {
-    makeControls(this);
-    window.addEventListener("popstate", () => this.opening.followLink());
-    await this.opening.connect();
+    bindControls(this);
+    window.addEventListener("popstate", () => this.loader.openLink());
+    await this.loader.connect();
   }
 
-  /** Judge by the column that is asked for. @param {Asked} asked */
-  async judge(asked) {
+  /** Judge by the column that is asked for. @param {Query} query */
+  async judgeBy(query) {
     const { info } = this;
     if (!info) return;
     try {
-      const changed = await this.view.judge(info, asked);
+      const changed = await this.answer.loadColumn(info, query);
       if (this.info !== info) return;
-      setColumns(info, this.view.column);
-      if (changed) await this.ask(this.asked, { history: "none", flow: false });
+      updateColumnChoices(info, this.answer.column);
+      if (changed) await this.ask(this.query, { history: "none", flow: false });
     } catch (error) {
-      if (this.view.isWanted(info, judgedColumn(info, asked))) this.fail(error, () => this.judge(asked));
+      if (this.answer.isCurrentColumn(info, judgedColumn(info, query))) this.fail(error, () => this.judgeBy(query));
     }
   }
 
-  /** @param {number|null} row @param {[number, number]} place @param {boolean} more */
-  pick(row, place, more) {
+  /** @param {number|null} row @param {[number, number]} position @param {boolean} add */
+  select(row, position, add) {
     if (!this.info?.points) return;
-    if (row !== null && this.maps.places) this.askWith(this.maps.places.ids[row], more);
-    else if (this.plane) this.askVectors([toVector(this.plane, place)], more);
+    if (row !== null && this.maps.layout) this.askWithPoint(this.maps.layout.ids[row], add);
+    else if (this.plane) this.askWithVectors([positionToVector(this.plane, position)], add);
   }
 
-  /** @param {Id} id @param {boolean} more as another example */
-  askWith(id, more) {
-    const { asked } = this;
-    const ids = more ? [...asked.ids.filter((one) => one !== id), id] : [id];
+  /** @param {Id} id @param {boolean} add as another example */
+  askWithPoint(id, add) {
+    const { query } = this;
+    const ids = add ? [...query.ids.filter((one) => one !== id), id] : [id];
     this.ask(
       {
-        ...asked,
+        ...query,
         ids,
-        vectors: more ? asked.vectors : [],
-        negative: more ? asked.negative.filter((one) => one !== id) : [],
+        vectors: add ? query.vectors : [],
+        negative: add ? query.negative.filter((one) => one !== id) : [],
       },
       { history: "push", flow: true },
     );
   }
 
-  /** @param {number[][]} vectors @param {boolean} [more] */
-  askVectors(vectors, more = false) {
-    const { asked } = this;
-    const query = more
-      ? { ids: asked.ids, vectors: [...asked.vectors, ...vectors] }
+  /** @param {number[][]} vectors @param {boolean} [add] */
+  askWithVectors(vectors, add = false) {
+    const { query } = this;
+    const examples = add
+      ? { ids: query.ids, vectors: [...query.vectors, ...vectors] }
       : { ids: [], vectors, negative: [] };
-    this.ask({ ...asked, ...query }, { history: "push", flow: true });
+    this.ask({ ...query, ...examples }, { history: "push", flow: true });
   }
 
   undo() {
-    const before = this.past.pop();
+    const before = this.undoStack.pop();
     if (before) this.ask(before, { history: "replace", flow: true });
   }
 
   /**
    * Ask, and show the answer.
-   * @param {Asked} asked
-   * @param {{history: "push"|"replace"|"none", flow: boolean, live?: boolean}} how live: sliding, where the latest wins
+   * @param {Query} query
+   * @param {{history: "push"|"replace"|"none", flow: boolean, live?: boolean}} options live: sliding, where the latest wins
    */
-  ask(asked, how) {
+  ask(query, options) {
     const { info } = this;
-    if (!info?.points || asked.index !== info.name) return; // another one is being opened
-    const before = this.view.context?.asked;
-    if (how.history === "push" && before && this.past.at(-1) !== before)
-      this.past = [...this.past.slice(1 - MOST_PAST), before];
-    this.asked = asked;
-    setControls(asked, info);
-    clearTimeout(this.linking);
+    if (!info?.points || query.index !== info.name) return; // another one is being opened
+    const before = this.answer.context?.query;
+    if (options.history === "push" && before && this.undoStack.at(-1) !== before)
+      this.undoStack = [...this.undoStack.slice(1 - MAX_UNDO), before];
+    this.query = query;
+    updateControls(query, info);
+    clearTimeout(this.linkTimer);
     // Browsers refuse addresses that change too often.
-    if (how.live) this.linking = window.setTimeout(() => this.keepLink("replace"), 300);
-    else if (how.history !== "none") this.keepLink(how.history);
-    return this.turns.take(async (signal, cut) => {
+    if (options.live) this.linkTimer = window.setTimeout(() => this.saveLink("replace"), 300);
+    else if (options.history !== "none") this.saveLink(options.history);
+    return this.queue.submit(async (stale, timeout) => {
       try {
-        const answers = await api.query(info.name, batch(asked, info), cut);
-        if (signal.aborted) return;
-        await this.view.show(info, asked, answers, how.flow, signal);
-        if (signal.aborted) return;
-        this.again = null;
+        const answers = await api.query(info.name, requestBatch(query, info), timeout);
+        if (stale.aborted) return;
+        await this.answer.show(info, query, answers, options.flow, stale);
+        if (stale.aborted) return;
+        this.retry = null;
         clearFieldErrors();
         hideNotice();
         setState("ready");
@@ -148,58 +287,58 @@ export class Page {
           Number(document.documentElement.dataset.answers) + 1,
         );
       } catch (error) {
-        if (signal.aborted) return;
-        this.fail(error, () => this.ask(asked, { ...how, history: "none" }));
-        if (error instanceof api.ApiError && error.status === 422) await this.findGone(info, asked);
+        if (stale.aborted) return;
+        this.fail(error, () => this.ask(query, { ...options, history: "none" }));
+        if (error instanceof api.ApiError && error.status === 422) await this.checkDeleted(info, query);
       }
-    }, !how.live);
+    }, !options.live);
   }
 
-  /** Points of the map that the server refuses may be gone. @param {api.Info} info @param {Asked} asked */
-  async findGone(info, asked) {
-    if (this.view.lacks([...asked.ids, ...asked.negative])) return; // a wrong id, nothing new
-    await this.opening.renew(info).catch((error) => {
+  /** Points of the map that the server refuses may be gone. @param {api.Info} info @param {Query} query */
+  async checkDeleted(info, query) {
+    if (this.answer.lacks([...query.ids, ...query.negative])) return; // a wrong id, nothing new
+    await this.loader.refresh(info).catch((error) => {
       if (!(error instanceof api.ApiError)) throw error;
     });
   }
 
   /** @param {"push"|"replace"} how */
-  keepLink(how) {
-    const link = writeLink(this.asked);
-    const kept = { vectors: this.asked.vectors };
-    if (how === "push" && link !== location.hash) history.pushState(kept, "", link);
-    else history.replaceState(kept, "", link);
+  saveLink(how) {
+    const link = formatLink(this.query);
+    const state = { vectors: this.query.vectors };
+    if (how === "push" && link !== location.hash) history.pushState(state, "", link);
+    else history.replaceState(state, "", link);
   }
 
-  showExamples() {
+  updateExamples() {
     showExamples(
-      this.asked,
-      (id) => this.view.picture(id),
-      (id) => this.view.text(id),
-      (part) => this.ask(without(this.asked, part), { history: "push", flow: true }),
-      this.past.length ? () => this.undo() : null,
+      this.query,
+      (id) => this.answer.image(id),
+      (id) => this.answer.text(id),
+      (example) => this.ask(withoutExample(this.query, example), { history: "push", flow: true }),
+      this.undoStack.length ? () => this.undo() : null,
     );
   }
 
   /**
    * Where unseen vectors are drawn.
-   * @param {Asked} asked
+   * @param {Query} query
    * @param {Id[]} near points nearest to the query
    * @returns {[number, number][]}
    */
-  vectorPlaces(asked, near) {
+  vectorPositions(query, near) {
     const { plane } = this;
-    if (!asked.vectors.length || !this.maps.places) return [];
-    if (plane) return asked.vectors.map((vector) => toPlace(plane, vector));
-    const place = middle(this.maps.places, near.slice(0, 3));
-    return place ? [place] : [];
+    if (!query.vectors.length || !this.maps.layout) return [];
+    if (plane) return query.vectors.map((vector) => vectorToPosition(plane, vector));
+    const position = centroid(this.maps.layout, near.slice(0, 3));
+    return position ? [position] : [];
   }
 
-  /** Say what went wrong, and offer to try again. @param {unknown} error @param {() => void} again */
-  fail(error, again) {
+  /** Say what went wrong, and offer to try again. @param {unknown} error @param {() => void} retry */
+  fail(error, retry) {
     setState("error");
-    this.again = again;
-    showFailure(error, again);
+    this.retry = retry;
+    showError(error, retry);
   }
 }
 

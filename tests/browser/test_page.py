@@ -1,4 +1,4 @@
-"""The page as the real service hands it out, and what is on it first."""
+"""The page as the real service hands it out: what is on it first, and what it may not do."""
 
 import numpy as np
 import pytest
@@ -47,19 +47,19 @@ def test_examples_open_with_a_query_and_say_how_many_belong_to_it(
     shown.open(link)
     assert shown.query() == [str(query)]
     own = index.payload([query])[column][0]
-    for side, method in (("plain", "euclidean"), ("shape", "ran")):
+    for side, method in (("plain", "distance"), ("shape", "ran")):
         same, kin = shared(index, query, method, column)
         expect(shown[f"caption-{side}"]).to_have_text(
             f"{same} of the first {kin} share {column} {own}"
         )
-    assert shared(index, query, "ran", column)[0] > shared(index, query, "euclidean", column)[0]
+    assert shared(index, query, "ran", column)[0] > shared(index, query, "distance", column)[0]
     expect(shown["lead"]).to_contain_text(f"the same {len(index)} points")
 
 
 def test_lists_hold_the_answers_of_the_library(shown, moons):
     query = first_query(moons, FIRST_LOOK["two-moons"])
     shown.open()
-    for side, method in (("plain", "euclidean"), ("shape", "ran")):
+    for side, method in (("plain", "distance"), ("shape", "ran")):
         answer = moons.query(query, top=20, method=method)
         assert shown.ids(side) == answer.ids
         own = moons.payload([query])["moon"][0]
@@ -122,3 +122,29 @@ def test_digits_have_a_map_and_pictures(shown, page):
         pictures.evaluate_all("all => all.map(one => one.src.slice(0, 22))")
         == ["data:image/png;base64,"] * 20
     )
+
+
+def test_browser_may_load_nothing_from_elsewhere(page, watch):
+    page.goto("/")
+    page.evaluate("() => fetch('http://127.0.0.1:9/').catch(() => {})")
+    watch.expect("Content Security Policy")
+    watch.troubles.clear()  # how else it is told depends on the version of the browser
+
+
+def test_browser_runs_no_script_within_the_page(shown, page, watch):
+    shown.open()
+    page.evaluate(
+        """() => {
+            const script = document.createElement('script');
+            script.textContent = 'window.struck = 1';
+            document.body.append(script);
+        }"""
+    )
+    assert page.evaluate("() => window.struck") is None
+    watch.expect("Content Security Policy")
+
+
+def test_the_page_may_not_be_framed(page):
+    headers = page.goto("/").headers
+    assert "frame-ancestors 'none'" in headers["content-security-policy"]
+    assert headers["x-content-type-options"] == "nosniff"

@@ -1,4 +1,4 @@
-"""Whether troubles of a page are noticed at all, on a page of our own."""
+"""The watch over every page: whether troubles are noticed at all, on a page of our own."""
 
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer

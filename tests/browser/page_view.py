@@ -25,7 +25,7 @@ PARTS = """rows => rows.map(row => ({
 }))"""
 
 
-class Shown:
+class PageView:
     """The page with its maps and lists."""
 
     def __init__(self, page):

@@ -1,16 +1,24 @@
 /** What the page says about an answer: lead, captions, legend, certificate. */
 
-import { NEUTRAL, ramp, toCss } from "./colour.js";
-import { byId, make } from "./elements.js";
-import { counted, sharing, short } from "./moves.js";
+import { byId, formatCount, formatNumber, make } from "./elements.js";
+import { NEUTRAL, colourRamp, toCss } from "./theme.js";
 
 /** @typedef {import("./api.js").Info} Info */
-/** @typedef {import("./colour.js").Theme} Theme */
-/** @typedef {import("./moves.js").Ranked} Ranked */
-/** @typedef {import("./moves.js").Id} Id */
+/** @typedef {import("./theme.js").Theme} Theme */
+
+/**
+ * How many of the first results have the value of the query.
+ * @param {unknown[]} values of the results, best first
+ * @param {unknown[]} queryValues values of the query's examples
+ * @param {number} first
+ */
+export function countMatches(values, queryValues, first) {
+  const leading = values.slice(0, first);
+  return { same: leading.filter((value) => queryValues.includes(value)).length, of: leading.length };
+}
 
 /** @type {Record<string, string>} */
-const NAMES = {
+const METHOD_NAMES = {
   ran: "RAN",
   self_diffusion: "self-diffusion",
   pagerank: "personalised PageRank",
@@ -24,7 +32,7 @@ const NAMES = {
 };
 
 /** Plain distance, by the metric. @type {Record<string, string>} */
-const PLAIN = { euclidean: "straight-line distance", cosine: "distance by angle" };
+const METRIC_NAMES = { euclidean: "straight-line distance", cosine: "distance by angle" };
 
 /**
  * @param {Info} info
@@ -35,44 +43,44 @@ const PLAIN = { euclidean: "straight-line distance", cosine: "distance by angle"
 export function showLead(info, drawn, method, column) {
   const how = column ? `coloured by ${column}` : "coloured by rank from the point you chose";
   const some = drawn < info.points ? `${drawn.toLocaleString("en-GB")} of ` : "";
-  const points = `Both maps show the same ${some}${counted(info.points, "point")}, ${how}. `;
+  const points = `Both maps show the same ${some}${formatCount(info.points, "point")}, ${how}. `;
   const [left, right] = info.example
-    ? [" straight-line distance jumps the gap. ", ` ${name(method)} follows the curve.`]
-    : [` ${PLAIN[info.metric] ?? "plain distance"}. `, ` ${name(method)} follows the shape of the data.`];
-  const same = method === "euclidean";
-  byId("lead").replaceChildren(points, side("Left:", "Above:"), left, side("Right:", "Below:"), same ? " the same." : right);
-  byId("shape-title").textContent = same ? "Plain distance again" : `Shape (${name(method)})`;
+    ? [" straight-line distance jumps the gap. ", ` ${methodName(method)} follows the curve.`]
+    : [` ${METRIC_NAMES[info.metric] ?? "plain distance"}. `, ` ${methodName(method)} follows the shape of the data.`];
+  const same = method === "distance";
+  byId("lead").replaceChildren(points, direction("Left:", "Above:"), left, direction("Right:", "Below:"), same ? " the same." : right);
+  byId("shape-title").textContent = same ? "Plain distance again" : `Shape (${methodName(method)})`;
 }
 
 /** Where a map is: beside the other, or on a narrow screen above or below it. */
-const side = (/** @type {string} */ wide, /** @type {string} */ narrow) =>
+const direction = (/** @type {string} */ wide, /** @type {string} */ narrow) =>
   make("b", {}, make("span", { class: "wide" }, wide), make("span", { class: "narrow" }, narrow));
 
 /** @param {string} method */
-const name = (method) => NAMES[method] ?? method;
+const methodName = (method) => METHOD_NAMES[method] ?? method;
 
 /**
  * How many of the first share the value of the query, in a caption.
  * @param {HTMLElement} element
  * @param {string|null} column
  * @param {unknown[]} values of the results, best first
- * @param {unknown[]} wanted
+ * @param {unknown[]} queryValues
  * @param {number} first
  * @param {boolean} brief
  */
-export function showSharing(element, column, values, wanted, first, brief) {
-  if (!column || !wanted.length || !values.length || !first) {
+export function showMatches(element, column, values, queryValues, first, brief) {
+  if (!column || !queryValues.length || !values.length || !first) {
     element.replaceChildren();
     return;
   }
-  const { same, of } = sharing(values, wanted, first);
-  const what = wanted.length === 1 ? `${column} ${wanted[0]}` : `a ${column}`;
+  const { same: matches, of } = countMatches(values, queryValues, first);
+  const what = queryValues.length === 1 ? `${column} ${queryValues[0]}` : `a ${column}`;
   const numbers = brief
     ? [
-        make("b", {}, same.toLocaleString("en-GB")),
+        make("b", {}, matches.toLocaleString("en-GB")),
         ` of the first ${of.toLocaleString("en-GB")} share ${what}`,
       ]
-    : [make("b", {}, `${same} of ${of}`), ` share ${what} with the query`];
+    : [make("b", {}, `${matches} of ${of}`), ` share ${what} with the query`];
   element.replaceChildren(...numbers);
 }
 
@@ -80,24 +88,24 @@ export function showSharing(element, column, values, wanted, first, brief) {
  * @param {Theme} theme
  * @param {number} depth
  * @param {number} points
- * @param {{label: string, colour: import("./colour.js").Rgb}[]|null} kinds
+ * @param {{label: string, colour: import("./theme.js").Rgb}[]|null} entries
  * @param {string|null} column
  * @param {boolean} filtered
  */
-export function showLegend(theme, depth, points, kinds, column, filtered) {
-  const dot = (/** @type {import("./colour.js").Rgb} */ colour) => {
+export function showLegend(theme, depth, points, entries, column, filtered) {
+  const dot = (/** @type {import("./theme.js").Rgb} */ colour) => {
     const sign = make("i");
     sign.style.background = toCss(colour);
     return sign;
   };
-  if (kinds) {
-    const entries = kinds.map(({ label, colour }) => make("span", {}, dot(colour), label));
-    byId("legend").replaceChildren(make("span", {}, `${column}:`), ...entries, ...signs());
+  if (entries) {
+    const labels = entries.map(({ label, colour }) => make("span", {}, dot(colour), label));
+    byId("legend").replaceChildren(make("span", {}, `${column}:`), ...labels, ...overlayLegend());
     return;
   }
   const bar = make("canvas", { width: 150, height: 1, "aria-hidden": "true" });
   const context = bar.getContext("2d");
-  ramp(theme, 150).forEach((colour, x) => {
+  colourRamp(theme, 150).forEach((colour, x) => {
     context.fillStyle = toCss(colour);
     context.fillRect(x, 0, 1, 1);
   });
@@ -113,12 +121,12 @@ export function showLegend(theme, depth, points, kinds, column, filtered) {
       `rank ${Math.max(1, Math.min(depth, points - 1)).toLocaleString("en-GB")}`,
     ),
     make("span", {}, dot(NEUTRAL[theme]), grey.join(", or ")),
-    ...signs(),
+    ...overlayLegend(),
   );
 }
 
 /** What lies over the points. */
-function signs() {
+function overlayLegend() {
   return [
     make("span", {}, make("i", { class: "target" }), "query"),
     make("span", {}, make("i", { class: "ring" }), "listed below"),
@@ -131,11 +139,11 @@ export function clearCertificate() {
 }
 
 /**
- * @typedef {object} Ended how an answer ended
+ * @typedef {object} Outcome how an answer ended
  * @property {boolean} certified
  * @property {number} bound
  * @property {"exact"|"proven"|"tolerance"|"budget"|"max_iter"} stopped
- * @property {number} touched points that were looked at
+ * @property {number} touched points that were visited
  * @property {number|null} alternations
  * @property {boolean} collapsed
  */
@@ -149,14 +157,14 @@ const STOPPED = {
   max_iter: ["gave up", "It gave up before it reached its tolerance."],
 };
 
-/** @param {Ended} answer */
+/** @param {Outcome} answer */
 export function showCertificate(answer) {
   const [ended, sentence] = STOPPED[answer.stopped],
     parts = [answer.certified ? "certified" : ended];
   if (Number.isFinite(answer.bound))
-    parts.push(answer.bound ? `error at most ${short(answer.bound)}` : "exact");
-  if (answer.stopped === "budget" || answer.stopped === "proven") parts.push(`${counted(answer.touched, "point")} seen`);
-  if (answer.alternations != null) parts.push(counted(answer.alternations, "alternation"));
+    parts.push(answer.bound ? `error at most ${formatNumber(answer.bound)}` : "exact");
+  if (answer.stopped === "budget" || answer.stopped === "proven") parts.push(`${formatCount(answer.touched, "point")} seen`);
+  if (answer.alternations != null) parts.push(formatCount(answer.alternations, "alternation"));
   const words = parts.filter(Boolean).map((part) => part.replaceAll(" ", "\u00a0")).join("\u00a0· ");
   byId("certificate").textContent = words.charAt(0).toUpperCase() + words.slice(1);
   const best = answer.certified ? " It is proven that no other point scores higher than these." : "";

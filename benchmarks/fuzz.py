@@ -390,7 +390,7 @@ def of_learning(folder):
     """Go on from a stage of learning that is not what was written."""
     from rankfold import Index, datasets
     from rankfold.graph.collective import Stage
-    from rankfold.index.backend import STAGE, Stages, learning_of
+    from rankfold.index.learned_graph import STAGE, Stages, learning_of
     from rankfold.neighbors import DynamicEngine
 
     path = folder / "index"

@@ -14,7 +14,7 @@ from rankfold.cli import main
 from rankfold.datasets import load
 from rankfold.demo import Precisions, _example_table, _marks, _reason, run
 from rankfold.drawing import Strip, draw_strips
-from rankfold.errors import InputError, MissingExtraError
+from rankfold.errors import InputError, MissingExtraError, StorageError
 
 LABELS = load_digits().target
 
@@ -95,7 +95,7 @@ def test_index_is_replaced(tmp_path):
 def test_foreign_folder_is_kept(tmp_path):
     (tmp_path / "digits").mkdir()
     (tmp_path / "digits" / "scan.png").touch()
-    with pytest.raises(InputError, match="no index"):
+    with pytest.raises(StorageError, match="no index"):
         run(tmp_path, 0, Console(file=StringIO()))
     assert [file.name for file in tmp_path.rglob("*.*")] == ["scan.png"]
 

@@ -282,7 +282,7 @@ def test_a_wrong_fusion_is_told_what_it_can_be(ask, fusion):
 @pytest.mark.parametrize("method", METHODS)
 def test_a_fusion_is_for_methods_that_have_one(ask, method):
     words = ["--id", "m5", "--method", method, "--fusion", "auto"]
-    without = ("euclidean", "k_reciprocal", "lhrr", "query_expansion")
+    without = ("distance", "k_reciprocal", "lhrr", "query_expansion")
     if method not in without:
         ask(*words)
         return

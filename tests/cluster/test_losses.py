@@ -65,9 +65,9 @@ def test_few_files_are_open_at_once(tmp_path, many):
     code = (
         "import resource, sys; from pathlib import Path\n"
         "from distributed import Client\n"
-        "from rankfold.cluster import build_index, cells, lists\n"
-        "cells.PART_NUMBERS, cells.GROUP_NUMBERS = 8 * 100, 8 * 5000\n"
-        "lists.BLOCK_ROWS = lists.FEWEST_ROWS = 100\n"
+        "from rankfold.cluster import build, build_index\n"
+        "build.PART_NUMBERS, build.GROUP_NUMBERS = 8 * 100, 8 * 5000\n"
+        "build.BLOCK_ROWS = build.FEWEST_ROWS = 100\n"
         "options = {'n_neighbors': 3, 'recall': 0.95, 'layout': 'none'}\n"
         "with Client(processes=False, n_workers=1, dashboard_address='127.0.0.1:0') as client:\n"
         "    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)\n"

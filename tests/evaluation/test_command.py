@@ -13,7 +13,7 @@ from rankfold.cli import main
 from rankfold.evaluation import SearchCollection, evaluate, write_qrels
 from rankfold.evaluation.measures import DEFAULTS
 
-QUICK = ["--methods", "ran,euclidean", "--sample", "20", "--metrics", "r_precision,ndcg@5"]
+QUICK = ["--methods", "ran,distance", "--sample", "20", "--metrics", "r_precision,ndcg@5"]
 
 
 def call(*words):
@@ -33,9 +33,9 @@ def test_json_rows():
     rows = json.loads(result.stdout)
     assert [(row["method"], row["metric"]) for row in rows] == [
         ("ran", "r_precision"),
-        ("euclidean", "r_precision"),
+        ("distance", "r_precision"),
         ("ran", "ndcg@5"),
-        ("euclidean", "ndcg@5"),
+        ("distance", "ndcg@5"),
     ]
     assert {tuple(row) for row in rows} == {
         ("dataset", "method", "metric", "mean", "low", "high", "harm")
@@ -57,7 +57,7 @@ def test_formats(form, start):
     result = call("moons", *QUICK, "--format", form)
     assert result.exit_code == 0
     assert result.stdout.startswith(start)
-    assert "euclidean" in result.stdout
+    assert "distance" in result.stdout
 
 
 def test_all_methods():
@@ -77,7 +77,7 @@ def test_all_methods_are_those_that_can_use_the_data(folder):
 
 
 def test_options_reach_the_evaluation():
-    options = ["--base", "euclidean", "--include-query", "--seed", "3", "--jobs", "1"]
+    options = ["--base", "distance", "--include-query", "--seed", "3", "--jobs", "1"]
     result = call("moons", *QUICK, *options, "--format", "csv")
     rows = list(csv.DictReader(StringIO(result.stdout)))
     assert [row["p_value"] == "" for row in rows] == [False, True, False, True]
@@ -88,7 +88,7 @@ def test_options_reach_the_evaluation():
     ("words", "status", "message"),
     [
         (["cats"], 1, "name is 'cats', but must be one of"),
-        (["moons", "--methods", "ran,runn"], 1, "method 'runn' is not known; choose from all, eu"),
+        (["moons", "--methods", "ran,runn"], 1, "method 'runn' is not known; choose from all, di"),
         (["moons", "--methods", ""], 1, "method '' is not known"),
         (["moons", "--metrics", "map"], 1, "metric 'map' is not known"),
         (["moons", "--methods", "ran", "--base", "lcdp"], 1, "base is 'lcdp'"),

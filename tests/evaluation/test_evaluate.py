@@ -83,7 +83,7 @@ def test_table_is_the_mean_of_the_values(found):
 
 def test_plain_distance_is_the_euclidean_ranker(found):
     for name in NAMES:
-        np.testing.assert_array_equal(found.plain[name], found.values["euclidean"][name])
+        np.testing.assert_array_equal(found.plain[name], found.values["distance"][name])
     for row in found.table():
         if row.method == "distance":
             assert (row.harm, row.p_value) == (0.0, 1.0)

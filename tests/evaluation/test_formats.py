@@ -17,7 +17,7 @@ def found():
     rng = np.random.default_rng(0)
     plain = {name: rng.random(40) for name in ("ndcg@10", "r_precision")}
     better = {name: np.minimum(1, values + 0.2) for name, values in plain.items()}
-    values = {"euclidean": plain, "better": better, STRANGE: plain}
+    values = {"distance": plain, "better": better, STRANGE: plain}
     return Evaluation("a data set", tuple(range(40)), values, plain, tuple(plain), base="distance")
 
 
@@ -70,7 +70,7 @@ def test_text_is_plain_and_names_the_base(found):
     assert text.isascii()
     assert "a data set, 40 queries" in text
     assert "[" not in text
-    assert "paired randomisation test against euclidean" in text
+    assert "paired randomisation test against distance" in text
     assert max(map(len, text.splitlines())) <= 120
     (line,) = [line for line in text.splitlines() if "ndcg@10" in line and "better" in line]
     cells = [cell.strip() for cell in line.split("|")[1:-1]]

@@ -31,7 +31,7 @@ def grid_data():
 def files(tmp_path_factory):
     data, folder = grid_data(), tmp_path_factory.mktemp("trec")
     queries = list(range(36))
-    for name, ranker in (("euclidean", Distance()), ("ran", RAN(n_neighbors=4))):
+    for name, ranker in (("distance", Distance()), ("ran", RAN(n_neighbors=4))):
         rankings = ranker.fit(data.X).rank_many(queries)
         write_run(folder / f"{name}.run", make_run(queries, rankings), tag=name)
     write_qrels(folder / "lattice.qrels", make_qrels(data))
@@ -40,14 +40,14 @@ def files(tmp_path_factory):
 
 def test_round_trip_keeps_the_order_of_ties(files):
     data = grid_data()
-    run = read_run(files / "euclidean.run")
+    run = read_run(files / "distance.run")
     ranker = Distance().fit(data.X)
     for query in range(36):
         assert [int(point) for point in run[str(query)]] == ranker.rank(ids=query).ids.tolist()
         scores = list(run[str(query)].values())
         np.testing.assert_allclose(scores, ranker.rank(ids=query).scores, rtol=1e-5)
-    write_run(files / "again.run", run, tag="euclidean")
-    assert (files / "again.run").read_bytes() == (files / "euclidean.run").read_bytes()
+    write_run(files / "again.run", run, tag="distance")
+    assert (files / "again.run").read_bytes() == (files / "distance.run").read_bytes()
 
 
 def test_lines_are_standard(files):
@@ -70,7 +70,7 @@ def test_ir_measures_reads_the_same_values(files):
 def test_runs_from_files_give_the_table_of_the_rankers(files):
     runs = {name: read_run(files / f"{name}.run") for name in ("distance", "ran")}
     qrels = read_qrels(files / "lattice.qrels")
-    from_files = evaluate_runs(runs, qrels, plain="euclidean", name="lattice")
+    from_files = evaluate_runs(runs, qrels, plain="distance", name="lattice")
     rankers = {"distance": Distance(), "ran": RAN(n_neighbors=4)}
     direct = evaluate(rankers, grid_data(), base="distance")
     assert from_files.to_csv() == direct.to_csv()
@@ -156,7 +156,7 @@ def test_a_failed_write_leaves_the_old_file(tmp_path):
 RUN, QRELS = {"1": {"2": 0.5}}, {"1": {"2": 1}}
 BAD_RUNS = {
     "no runs": ({"runs": {}}, "runs is {}"),
-    "plain": ({"plain": "euclidean"}, "plain is 'euclidean', but must be one of 'run'"),
+    "plain": ({"plain": "distance"}, "plain is 'distance', but must be one of 'run'"),
     "base": ({"base": "other"}, "base is 'other'"),
     "nothing relevant": ({"qrels": {"1": {"2": 0}}}, "qrels holds no grade above zero"),
     "other queries": ({"qrels": {"9": {"2": 1}}}, "answers none of the queries of qrels"),

@@ -131,7 +131,7 @@ BAD = {
     "one choice": ({"grid": {"n_neighbors": 3}}, r"grid\['n_neighbors'\] is 3, but must be a list"),
     "word": ({"grid": {"gamma": "own"}}, "is 'own', but must be a list"),
     "metric of data": ({"grid": {"metric": ["cosine"]}}, "the data set says how its points are"),
-    "metric": ({"metric": "best"}, "metric 'best' is not known"),
+    "scoring": ({"scoring": "best"}, "metric 'best' is not known"),
     "query beyond": ({"queries": [60]}, "ids holds 60"),
     "held out beyond": ({"held_out": [60]}, "ids holds 60"),
     "dataset": ({"dataset": "digits"}, "dataset is str, but must be a rankfold.Dataset"),

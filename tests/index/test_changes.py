@@ -197,7 +197,7 @@ def test_threads_ask_while_one_changes():
         return tuple(found.ids), tuple(np.round(found.scores, 9))
 
     with Index.build(X, payload=empty) as index:
-        methods = ("ran", "manifold", "euclidean")
+        methods = ("ran", "manifold", "distance")
 
         def change(number):
             with index._backend.current():

@@ -127,7 +127,7 @@ def test_what_cannot_be_explained(index):
         found.explain(0)
 
 
-@pytest.mark.parametrize("method", ["ran", "pagerank", "euclidean"])
+@pytest.mark.parametrize("method", ["ran", "pagerank", "distance"])
 def test_the_place_by_distance_is_that_of_the_list_by_distance(index, method):
     query = {"ids": [3, "p1"], "weights": [1.0, 4.0], "negative": [7, 8], "top": 100}
     by_distance = index.query(**query, method="distance").ids

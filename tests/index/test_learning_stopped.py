@@ -13,12 +13,12 @@ from index.test_learning import MOONS, RINGS
 from rankfold import Index
 from rankfold.graph.collective import Learning
 from rankfold.index import backend
-from rankfold.index.backend import STAGE, Stages
+from rankfold.index.learned_graph import STAGE, Stages
 
 KILLED = """
 import os, signal, sys
 from rankfold import Index
-from rankfold.index.backend import Stages
+from rankfold.index.learned_graph import Stages
 
 write = Stages.write
 

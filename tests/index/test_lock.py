@@ -117,7 +117,7 @@ def test_who_is_alone_enters_again():
         reader.enter()
 
 
-@pytest.mark.parametrize("entrance", ["together", "alone"])
+@pytest.mark.parametrize("entrance", ["reading", "writing"])
 def test_an_error_inside_lets_others_in(entrance):
     lock = ReadWriteLock()
     with pytest.raises(KeyboardInterrupt), getattr(lock, entrance)():
@@ -128,10 +128,10 @@ def test_an_error_inside_lets_others_in(entrance):
 
 
 @pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="needs signals to threads")
-@pytest.mark.parametrize(("inside", "entrance"), [("together", "alone"), ("alone", "together")])
+@pytest.mark.parametrize(("inside", "entrance"), [("reading", "writing"), ("writing", "reading")])
 def test_ctrl_c_ends_the_wait_and_leaves_no_trace(inside, entrance):
     lock, main = ReadWriteLock(), threading.get_ident()
-    shown = lock._alone if entrance == "alone" else lock._together
+    shown = lock._alone if entrance == "writing" else lock._together
 
     def interrupt():
         while main not in shown:
@@ -146,7 +146,7 @@ def test_ctrl_c_ends_the_wait_and_leaves_no_trace(inside, entrance):
         with pytest.raises(KeyboardInterrupt), getattr(lock, entrance)():
             pass
         interrupting.join()
-        if inside == "together":
+        if inside == "reading":
             with Inside(lock.reading()) as another:
                 another.enter()
         thread.leave()

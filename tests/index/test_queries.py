@@ -37,8 +37,8 @@ QUERIES = {
     "a point": {"ids": 3},
     "a set": {"ids": ["p1", 7, "p7"]},
     "a vector": {"vectors": [1.0, 2.0, 0.5]},
-    "vectors": {"vectors": NEW[1:3]},
-    "both": {"ids": ["p2"], "vectors": NEW[1:3], "weights": [1.0, 0.5, 0.25]},
+    "vectors": {"vectors": list(NEW[1:3])},
+    "both": {"ids": ["p2"], "vectors": list(NEW[1:3]), "weights": [1.0, 0.5, 0.25]},
     "weights": {"ids": ["p1", 7, "p7"], "weights": [1.0, 4.0, 2.0]},
     "against": {"ids": ["p1"], "negative": [7, "p7"]},
     "against vectors": {"ids": ["p1"], "negative_vectors": NEW[1]},
@@ -47,7 +47,7 @@ QUERIES = {
         "vectors": NEW[1:2],
         "weights": [1.0, 3.0, 2.0],
         "negative": 7,
-        "negative_vectors": NEW[2:4],
+        "negative_vectors": list(NEW[2:4]),
     },
 }
 
@@ -113,7 +113,7 @@ def test_every_method_in_every_mode(changed, method, case):
 
 def test_negative_examples_pull_down(changed):
     index, _ = changed
-    by_distance = ("euclidean", "k_reciprocal", "query_expansion")  # which add what pushes away
+    by_distance = ("distance", "k_reciprocal", "query_expansion")  # which add what pushes away
     for method in [name for name in RANKERS if name not in by_distance]:
         plain = index.query("p1", top=100, method=method)
         against = index.query("p1", negative=plain.ids[0], top=100, method=method)
@@ -316,7 +316,7 @@ def test_queries_with_different_budgets_share_one_fitted_ranker():
         with pytest.raises(InputError, match="budget is 0") as caught:
             index.query(3, budget=0)
         assert caught.value.argument == "parameters.budget"
-        with pytest.raises(InputError, match="'euclidean' has no parameter 'budget'"):
+        with pytest.raises(InputError, match="'distance' has no parameter 'budget'"):
             index.query(3, method="distance", budget=40)
 
 
@@ -338,7 +338,7 @@ def test_queries_with_different_fusions_share_one_fitted_ranker():
         with pytest.raises(InputError, match=r"fusion is 'both'.*the weight of dist") as caught:
             index.query(3, fusion="both")
         assert caught.value.argument == "parameters.fusion"
-        with pytest.raises(InputError, match="'euclidean' has no parameter 'fusion'"):
+        with pytest.raises(InputError, match="'distance' has no parameter 'fusion'"):
             index.query(3, method="distance", fusion="none")
 
 

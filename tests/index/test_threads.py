@@ -134,7 +134,7 @@ def test_a_change_waits_for_a_query_and_goes_before_the_next(monkeypatch):
         running = threads.submit(index.query, 3, top=100)
         paused.wait()
         change = threads.submit(index.add, NEW[:1], ids=["new"])
-        wait_until(lambda: index._backend._gate._alone)
+        wait_until(lambda: index._backend._lock._alone)
         later = threads.submit(index.query, 3, top=100)
         assert not change.done()
         paused.go_on()
@@ -172,7 +172,7 @@ def test_close_waits_for_a_query(monkeypatch):
         running = threads.submit(index.query, 3)
         paused.wait()
         closing = threads.submit(index.close)
-        wait_until(lambda: index._backend._gate._alone)
+        wait_until(lambda: index._backend._lock._alone)
         later = threads.submit(index.query, 3)
         assert not closing.done()
         paused.go_on()
@@ -332,13 +332,13 @@ import ctypes, threading
 from pathlib import Path
 import numpy as np
 from rankfold import Index
-from rankfold.index import methods
+from rankfold.index import ranker_cache
 
 def resident_mb():
     ctypes.CDLL(None).malloc_trim(0)
     return int(Path("/proc/self/status").read_text().split("RssAnon:")[1].split()[0]) / 1024
 
-methods.MOST_FITTED = 1
+ranker_cache.MOST_FITTED = 1
 X = np.random.default_rng(0).normal(size=(1200, 6)).astype(np.float32)
 held = []
 with Index.build(X, n_neighbors=10) as index:
@@ -351,7 +351,7 @@ with Index.build(X, n_neighbors=10) as index:
         thread.join()
         held.append(resident_mb())
     (kept,) = index._executor._rankers._fitted.values()
-    print(min(held[-3:]) - min(held[4:7]), methods.bytes_of(kept) / 2**20)
+    print(min(held[-3:]) - min(held[4:7]), ranker_cache.bytes_of(kept) / 2**20)
 """
 
 

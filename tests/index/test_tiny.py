@@ -37,7 +37,7 @@ def test_all_points_leave_and_others_come(method, merged):
         assert len(index) == 0
         found = index.query(vectors=[1.0, 2.0, 3.0], method=method, where="price > 0")
         assert (found.ids, list(found.scores), found.rows()) == ([], [], [])
-        assert index.query(vectors=X, method=method, diversity=0.5).ids == []
+        assert index.query(vectors=list(X), method=method, diversity=0.5).ids == []
         for place, name in enumerate("abcdef"):
             column = {key: values[place : place + 1] for key, values in columns.items()}
             index.add(X[place], name, column)

@@ -31,7 +31,7 @@ MODES = {
 }
 PARAMETERS = {
     "ran": {"n_neighbors": 8, "smoothness": 3.0, "gamma": "shared", "candidates": "local"},
-    "euclidean": {},
+    "distance": {},
     "self_diffusion": {"n_steps": 20},
     "pagerank": {"alpha": 0.9, "tol": 1e-6},
     "manifold": {"alpha": 0.9},

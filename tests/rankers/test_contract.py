@@ -69,7 +69,7 @@ def test_every_point_appears_once_and_scores_descend(name):
 def test_batch_equals_single(name):
     ranker = RANKERS[name]().fit(blobs()[0])
     for query, together in zip(QUERIES, ranker.rank_many(QUERIES, top=12), strict=True):
-        same(ranker.rank(query.ids, query.vectors, query.weights, top=12), together)
+        same(ranker.rank_query(query, top=12), together)
 
 
 @pytest.mark.parametrize("include_query", [True, False])

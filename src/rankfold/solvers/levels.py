@@ -64,12 +64,6 @@ POLISH_DEPTH, MOST_STEPS = 0.03, 200
 BORDER_DEPTH = 0.03
 """How far below the residuals of missing rows those of known rows are brought."""
 
-GROWN_SHARE = 0.7
-"""Share of the budget that push gives a value; the rest are points that would be next.
-
-Their order is nearly known by then, and gradients give them a value sooner.
-"""
-
 FINAL_DEPTH = 0.03
 """How far gradients reduce the residual of a region that has used up its budget."""
 
@@ -139,7 +133,7 @@ def solve(system, work, progress, query, top, tol, budgets, rule):  # type: igno
             due, passed = bound * (NEAR_RATIO if near else FAR_RATIO), 0
         impatient = passed >= rule.patience * (FEW_EDGES + system.mean_row * n)
         if budget < UNLIMITED and (
-            (n > budget and work.n_valued[0] + count_new(work, n_queued) > GROWN_SHARE * budget)
+            (n > budget and work.n_valued[0] + count_new(work, n_queued) > budget)
             or (impatient and n > budget)
         ):
             if strict and region_lacks(system, work, n, budget):

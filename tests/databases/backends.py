@@ -17,10 +17,10 @@ from pymilvus import DataType, MilvusClient
 from qdrant_client import QdrantClient, models
 from sources.array_collection import ArrayCollection
 
+from rankfold.databases.backend import Database
 from rankfold.databases.lancedb import LanceDB
 from rankfold.databases.milvus import Milvus
 from rankfold.databases.postgresql import PostgreSQL
-from rankfold.databases.protocol import Database
 from rankfold.databases.qdrant import Qdrant
 
 COLORS = ("red", "green", "o'range")
@@ -235,11 +235,11 @@ def arrays(folder, points):
 
     def delete(keys):
         for key in keys:
-            del database._points[key], database._fields[key]
+            del database.points[key], database.fields[key]
 
     return Made(
         database,
-        lambda: ({k: (v.tobytes(), database._fields[k]) for k, v in database._points.items()}, []),
+        lambda: ({k: (v.tobytes(), database.fields[k]) for k, v in database.points.items()}, []),
         lambda color: lambda fields: fields["color"] == color,
         None,
         delete,

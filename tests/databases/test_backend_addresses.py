@@ -12,9 +12,10 @@ from lancedb.index import IvfFlat
 from pymilvus import DataType, MilvusClient
 from qdrant_client import QdrantClient, models
 
+from rankfold import Collection
+from rankfold.databases.backend import Row
 from rankfold.databases.lancedb import LanceDB
 from rankfold.databases.milvus import Milvus
-from rankfold.databases.protocol import Row
 from rankfold.databases.qdrant import Qdrant
 from rankfold.errors import DatabaseError, InputError, UnreachableError
 
@@ -104,7 +105,7 @@ def test_points_without_the_vector_are_not_there():
     assert database.count() == 5
     assert [page.keys for page in database.scan(3)] == [[1, 3, 5], [7, 9]]
     assert database.vectors(range(4)).keys == [1, 3]
-    with pytest.raises(DatabaseError, match=r"choose a vector of .*'a', 'b'"):
+    with pytest.raises(InputError, match=r"choose a vector of .*'a', 'b'"):
         Qdrant(client, "docs")
 
 
@@ -210,3 +211,28 @@ def test_table_names_with_odd_characters_are_taken_to_the_letter(tmp_path):
     for name in ("docs'; DROP TABLE docs", TABLE + "/../docs", ""):
         with pytest.raises(DatabaseError, match="has no table"):
             LanceDB.open(f"lancedb://{tmp_path}", name)
+
+
+def test_columns_are_remembered_with_the_graph(tmp_path):
+    a_lance(tmp_path, [1, 2, 3], sku=["a", "b", "c"])
+    address = f"lancedb://{tmp_path}"
+    with Collection.attach(address, "docs", key="sku", metric="cosine", n_neighbors=1):
+        pass
+    with Collection.open(address, "docs") as collection:
+        assert collection.database.columns == {"vector": "v", "key": "sku"}
+        assert collection.database.metric == "cosine"
+        assert set(collection.query("a").ids) <= {"b", "c"}
+
+
+def test_a_deleted_point_of_qdrant_leaves_no_edges_after_a_refresh():
+    """Its row is gone with it; the rows beside it are found by their edges."""
+    client = QdrantClient(":memory:")
+    client.create_collection("docs", vectors_config=models.VectorParams(size=4, distance="Euclid"))
+    points = [models.PointStruct(id=i, vector=VECTORS[i].tolist()) for i in range(100)]
+    client.upsert("docs", points)
+    collection = Collection.attach(Qdrant(client, "docs"), n_neighbors=4)
+    client.delete("docs", [7, 50])
+    assert collection.refresh()["removed"] == 2
+    edges = collection.database.edges(range(100))
+    assert len(edges) == 98
+    assert not {7, 50} & {key for row in edges.values() for key in row.neighbors}

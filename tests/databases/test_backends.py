@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from databases.backends import BACKENDS, COLORS, TABLE, Points
 
-from rankfold.databases.protocol import Row
+from rankfold.databases.backend import Row
 from rankfold.errors import DatabaseError, InputError
 
 N = 2_600
@@ -123,18 +123,6 @@ def test_search_within_a_filter(pair):
     distances = expected(points, vector[0])
     distances[np.arange(N) % 3 != 2] = np.inf
     assert found.keys == [points.keys[place] for place in np.argsort(distances)[:10]]
-
-
-def test_distances_are_numpys(pair):
-    made, points = pair
-    vector, places = points.vectors[7], [3, 7, 500, 900]
-    hits = made.database.distances(vector, [*(points.keys[place] for place in places), "nobody"])
-    wanted = {points.keys[place]: expected(points, vector)[place] for place in places}
-    assert set(hits.keys) == set(wanted)
-    np.testing.assert_allclose(
-        hits.sq_distances, [wanted[key] for key in hits.keys], rtol=1e-5, atol=1e-6
-    )
-    assert min(hits.sq_distances) >= 0
 
 
 def test_payload_has_neither_vectors_nor_the_graph(attached):
@@ -288,7 +276,7 @@ def test_points_that_are_gone_are_left_out(tmp_path, pair, request):
     assert database.matching(points.keys, None) == set(left)
     assert [key for page in database.scan(7) for key in page.keys] == left
     assert set(database.payload(points.keys)) == set(left)
-    assert set(database.distances(points.vectors[0], points.keys).keys) == set(left)
+    assert set(database.vectors(points.keys).keys) == set(left)
     database.write_rows(small(points, place) for place in range(30))
     assert set(left) <= set(database.edges(points.keys))
     database.remove_rows(points.keys)

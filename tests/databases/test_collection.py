@@ -5,7 +5,7 @@ import pytest
 from databases.backends import BACKENDS, COLORS, Points
 from databases.memory import MemoryCollection
 
-from rankfold import RAN, Collection
+from rankfold import RAN, Collection, Distance
 from rankfold.databases import engine as engines
 from rankfold.errors import DatabaseError, InputError
 from rankfold.types import Query
@@ -167,7 +167,8 @@ def test_results_that_are_gone_are_skipped_and_counted():
     assert results.ids == best[3:8]
     assert results.ranking.solution.n_gone == 3
     for gone in best[3:5]:  # as where rows lie in a field of the point
-        del collection.database.points[gone], collection.database.stored[gone]
+        del collection.database.points[gone]
+        collection.database.remove_rows([gone])
     collection._graph = None
     assert not {*best[:5]} & {*collection.query(0, top=9).ids}
 
@@ -175,7 +176,7 @@ def test_results_that_are_gone_are_skipped_and_counted():
 def test_new_points_answer_at_once_and_are_found_after_a_refresh():
     vectors = points_of(900)
     collection = Collection.attach(MemoryCollection(dict(enumerate(vectors[:890]))), n_neighbors=8)
-    collection.database.points |= {key: vectors[key] for key in range(890, 900)}
+    collection.database.put({key: vectors[key] for key in range(890, 900)})
     asked = collection.query(895, top=5)
     assert asked.ids == collection.query(vectors=vectors[895], top=5).ids
     with pytest.raises(InputError, match="no point 5000"):
@@ -192,7 +193,7 @@ def change(collection):
         del points[key]
     for key in [k for k in rng.choice(800, 9, replace=False).tolist() if k in points]:
         points[key] = points[key] + np.float32(0.5)
-    points |= {1_000 + at: vector for at, vector in enumerate(points_of(9, seed=9))}
+    collection.database.put({1_000 + at: one for at, one in enumerate(points_of(9, seed=9))})
 
 
 def test_a_refresh_stores_what_a_new_attachment_would():
@@ -207,9 +208,10 @@ def test_a_refresh_stores_what_a_new_attachment_would():
 
 
 def same_graphs(database, fresh):
-    assert database.stored.keys() == fresh.stored.keys()
-    for key, row in fresh.stored.items():
-        found = database.stored[key]
+    stored, expected = database.stored, fresh.stored
+    assert stored.keys() == expected.keys()
+    for key, row in expected.items():
+        found = stored[key]
         assert (found.checksum, list(found.nearest)) == (row.checksum, list(row.nearest))
         assert list(found.neighbors) == list(row.neighbors)
         np.testing.assert_allclose(found.weights, row.weights, rtol=1e-5, atol=1e-7)
@@ -252,14 +254,6 @@ def test_an_attachment_that_is_stopped_can_be_made_again(monkeypatch):
     assert len(Collection.attach(database, n_neighbors=8).query(0)) == 10
 
 
-def test_lists_by_the_databases_own_search_are_the_same():
-    vectors = dict(enumerate(points_of(300)))
-    here, there = MemoryCollection(vectors), MemoryCollection(vectors)
-    Collection.attach(here, n_neighbors=8)
-    Collection.attach(there, n_neighbors=8, lists="database")
-    same_graphs(there, here)
-
-
 def test_explanations_name_the_users_keys(large):
     collection, _, _ = large
     results = collection.query(5, top=5)
@@ -295,3 +289,19 @@ def test_plain_distance_is_the_databases_own_search(large):
     collection, vectors, _ = large
     nearest = np.argsort(((vectors - vectors[5]) ** 2).sum(axis=1))[1:11]
     assert collection.query(5, method="distance").ids == nearest.tolist()
+
+
+def test_ties_go_to_the_smaller_key_whatever_was_met_first():
+    vectors = np.repeat(points_of(100), 4, axis=0)
+    collection = Collection.attach(MemoryCollection(dict(enumerate(vectors))), n_neighbors=8)
+    collection.query(399, top=50)  # meets large keys first
+    plain = Distance().fit(vectors)
+    for point in (0, 17, 398):
+        found = collection.query(point, method="distance", top=5)
+        assert found.ids == plain.rank(point, top=5).ids.tolist()
+
+
+def test_keys_may_be_numbers_of_numpy(large):
+    collection, vectors, _ = large
+    assert collection.query(np.array([5, 9]), top=3).ids == collection.query([5, 9], top=3).ids
+    np.testing.assert_array_equal(collection.vectors(np.array([5])), vectors[5:6])

@@ -115,7 +115,7 @@ def test_a_server_that_is_killed_in_the_middle_of_a_refresh(monkeypatch):
     with pytest.raises(UnreachableError):
         collection.refresh()
     monkeypatch.undo()
-    with pytest.raises(UnreachableError, match="cannot be reached"):
+    with pytest.raises(UnreachableError, match="does not answer"):
         collection.query(7)
     server.start()
     assert collection.info()["points"] == N
@@ -179,7 +179,7 @@ def test_a_table_without_a_usable_key_is_told(database):
     server, name = database
     server.run("CREATE EXTENSION vector", name)
     server.run("CREATE TABLE docs (id date PRIMARY KEY, v vector(2))", name)
-    with pytest.raises(InputError, match="'id' of type 'date'"):
+    with pytest.raises(DatabaseError, match=r"no column of keys .*uuid.* 'id'; it has: none"):
         Collection.attach(server.address(name), "docs")
     with pytest.raises(DatabaseError, match="has no table"):
         Collection.attach(server.address(name), "nothing")
@@ -189,9 +189,10 @@ def test_a_slow_server_is_given_up(database):
     server, name = database
     fill(server, name)
     Collection.attach(server.address(name), "docs", n_neighbors=5).close()
-    with Collection.open(server.address(name, timeout=0.3), "docs") as collection:
+    slow = server.address(name, options="-cstatement_timeout%3D300ms")
+    with Collection.open(slow, "docs") as collection:
         with psycopg.connect(server.address(name)) as other:
             other.execute("LOCK TABLE docs_rankfold")
-            with pytest.raises(UnreachableError, match=r"longer than 0\.3 seconds"):
+            with pytest.raises(UnreachableError, match=r"statement timeout.*allow it more"):
                 collection.query(3)
         assert len(collection.query(3)) == 10

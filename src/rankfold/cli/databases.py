@@ -34,14 +34,6 @@ A password is safer in PGPASSWORD or ~/.pgpass: others can see the command line.
 )
 @NEIGHBORS
 @RECALL
-@click.option(
-    "--lists",
-    type=click.Choice(["here", "database"]),
-    default="here",
-    show_default=True,
-    help="Where neighbours are searched: here, from vectors that are read once into a temporary "
-    "file, or by the database's own search.",
-)
 @click.option("--replace", is_flag=True, help="Replace the graph that is there.")
 @click.option("--dry-run", is_flag=True, help="Say what would be written, and how large it is.")
 def attach(

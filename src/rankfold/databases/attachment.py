@@ -3,93 +3,98 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import blake2b
-from math import prod
-from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from rich.console import Console
 from rich.progress import Progress
 from scipy import sparse
 
-from rankfold.check import check_choice, check_neighbors, check_share
-from rankfold.databases.protocol import Database, Key, Row
+from rankfold.check import check_neighbors, check_share
+from rankfold.databases.backend import Database, Key, Row
 from rankfold.errors import DatabaseError, InputError
 from rankfold.graph import ClosedForm, candidate_lists
-from rankfold.neighbors import choose_engine
-from rankfold.neighbors.distances import measured_candidates
-from rankfold.neighbors.exact import as_held
+from rankfold.neighbors import DynamicEngine, choose_engine
+from rankfold.neighbors.lists import lengths, without
 from rankfold.solvers import GraphFacts
 from rankfold.types import NOBODY, BoolArray, FloatArray, IntArray, Neighbors
 
 FORMAT = 1
 """Of what is stored; another is not read."""
 
-LISTS = ("here", "database")
-
 PAGE_BYTES = 2**24
 """Size of the vectors that are read at once."""
 
 WRITTEN_ROWS = 2_000
-"""Rows that are written at once."""
-
-BLOCK_POINTS = 4096
-"""Points that are compared with new ones at once."""
-
-ROUNDING = 1e-4
-"""Share of a squared distance that single precision may be off by where products cancel."""
+"""Rows that are read or written at once."""
 
 MANY = 0.2
 """Share of the lists beyond which all are made anew."""
 
 
-@dataclass(frozen=True, eq=False)
-class Lists:
-    """The points of a collection and their lists, by places in the order of the scan."""
+class Points(NamedTuple):
+    """The points of a collection in the order of the scan: keys, checksums, vectors in a file."""
 
     keys: list[Key]
     checksums: IntArray
-    neighbors: Neighbors
-    n_neighbors: int
+    vectors: FloatArray
 
-    def weights(self) -> sparse.csr_array:
-        """Return W in single precision, as rows of it are stored."""
-        weights = ClosedForm.of(self.neighbors, self.n_neighbors).symmetric()
-        weights.data = weights.data.astype(np.float32)
-        return weights
 
-    def rows(self, weights: sparse.csr_array, places: IntArray) -> Iterator[Row]:
+class Stored(NamedTuple):
+    """What is stored for points, by their places in the scan; entries that are gone left out."""
+
+    lists: Neighbors
+    checksums: IntArray
+    there: BoolArray
+    beside_gone: BoolArray
+    gone: list[Key]
+
+
+class Graph:
+    """The lists of points, and the graph W that they make, in single precision as it is stored."""
+
+    def __init__(self, points: Points, lists: Neighbors, n_neighbors: int) -> None:
+        self.points, self.lists, self.n_neighbors = points, lists, n_neighbors
+        self.weights: sparse.csr_array = ClosedForm.of(lists, n_neighbors).symmetric()
+        self.weights.data = self.weights.data.astype(np.float32)
+
+    def rows(self, places: IntArray) -> Iterator[Row]:
         """Yield what is stored for some of the points."""
-        keys, width = self.keys, self.n_neighbors + 1
+        keys, weights = self.points.keys, self.weights
         for place in places.tolist():
-            near = self.neighbors.indices[place, :width]
+            near = self.lists.indices[place]
             near = near[near != NOBODY]
             entries = slice(weights.indptr[place], weights.indptr[place + 1])
             yield Row(
                 keys[place],
-                int(self.checksums[place]),
+                int(self.points.checksums[place]),
                 [keys[other] for other in near],
-                self.neighbors.sq_distances[place, : len(near)].astype(np.float32),
+                self.lists.sq_distances[place, : len(near)].astype(np.float32),
                 [keys[other] for other in weights.indices[entries]],
                 weights.data[entries],
             )
 
-    def manifest(
-        self, database: Database, weights: sparse.csr_array, generation: int
-    ) -> dict[str, Any]:
+    def write(self, database: Database, places: IntArray, bars: Progress) -> None:
+        """Write the rows of some of the points."""
+        task = bars.add_task("writing", total=len(places))
+        for start in range(0, len(places), WRITTEN_ROWS):
+            some = places[start : start + WRITTEN_ROWS]
+            database.write_rows(self.rows(some))
+            bars.advance(task, len(some))
+
+    def manifest(self, database: Database, before: Mapping[str, Any] | None) -> dict[str, Any]:
         """Return what is recorded beside the rows."""
-        degrees = np.asarray(weights.astype(np.float64).sum(axis=1)).ravel()
-        facts = GraphFacts.of(np.diff(weights.indptr), degrees)
+        degrees = np.asarray(self.weights.astype(np.float64).sum(axis=1)).ravel()
+        facts = GraphFacts.of(np.diff(self.weights.indptr), degrees)
         return {
             "format": FORMAT,
             "state": "complete",
-            "generation": generation,
-            "points": len(self.keys),
+            "generation": 1 + (0 if before is None else int(before["generation"])),
+            "points": len(self.points.keys),
             "features": database.n_features,
             "metric": database.metric,
             "n_neighbors": self.n_neighbors,
@@ -101,36 +106,13 @@ class Lists:
 def build_graph(
     database: Database,
     n_neighbors: int | Literal["auto"] = "auto",
-    lists: Literal["here", "database"] = "here",
     recall: float = 0.99,
     replace: bool = False,
     progress: bool = False,
-) -> dict[str, Any]:
-    """Build the graph of a collection and store it there; return what is recorded of it.
-
-    Parameters
-    ----------
-    database : Database
-    n_neighbors : int or "auto"
-    lists : {"here", "database"}
-        Where neighbours are searched: here, from vectors that are read once into a temporary
-        file, or by the database's own search.
-    recall : float
-        Share of true neighbours that the lists of many points must hold.
-    replace : bool
-        Whether a graph that is there may be replaced.
-    progress : bool
-        Whether to show bars on stderr.
-    """
+) -> None:
+    """Build the graph of a collection and store it there; `Collection.attach` says how."""
     check_neighbors(n_neighbors)
     check_share(recall, "recall", one=True)
-    check_choice(lists, "lists", LISTS)
-    if lists == "database" and isinstance(n_neighbors, str):
-        raise InputError(
-            "n_neighbors is 'auto', which looks at lists that were searched here; give a number "
-            "where the database searches, such as 10.",
-            "n_neighbors",
-        )
     before = database.read_manifest()
     if before is not None and before["state"] == "complete" and not replace:
         raise InputError(
@@ -138,68 +120,35 @@ def build_graph(
             f"{before['date']}; refresh() follows what has changed since, and replace=True builds "
             "it anew."
         )
-    with _bars(progress) as bars, tempfile.TemporaryDirectory(prefix="rankfold-") as folder:
-        keys, checksums, vectors = read_vectors(database, Path(folder), bars)
-        if len(keys) < 2:
+    with _reading(database, progress) as (points, bars):
+        if len(points.keys) < 2:
             raise InputError(
-                f"{database.name} has {len(keys)} points with a vector; a graph needs at least two."
+                f"{database.name} has {len(points.keys)} points with a vector; a graph needs at "
+                "least two."
             )
-        if lists == "here":
-            engine = choose_engine(vectors, database.metric, recall, progress)
-            found, k = candidate_lists(engine, n_neighbors, 2)
-        else:
-            k = min(int(n_neighbors), max(1, len(keys) - 2))
-            found = _searched(database, keys, vectors, k + 1, bars)
-        made = Lists(keys, checksums, found.head(k + 1), k)
-        return _store(database, made, before, bars)
-
-
-def _store(
-    database: Database, made: Lists, before: Mapping[str, Any] | None, bars: Progress
-) -> dict[str, Any]:
-    """Write a whole graph; a query that comes meanwhile sees the old one, or that it is written."""
-    weights = made.weights()
-    generation = 1 + (0 if before is None else int(before["generation"]))
-    manifest = made.manifest(database, weights, generation)
-    with database.transaction():
-        database.write_manifest({**manifest, "state": "attaching"})
-        if before is not None:  # rows that stay are replaced one by one, so that readers go on
-            known = set(made.keys)
-            for rows in list(database.scan_rows(WRITTEN_ROWS)):
-                database.remove_rows([row.key for row in rows if row.key not in known])
-        _write(database, made, weights, np.arange(len(made.keys)), bars)
-        database.write_manifest(manifest)
-    return manifest
-
-
-def _write(
-    database: Database, made: Lists, weights: sparse.csr_array, places: IntArray, bars: Progress
-) -> None:
-    task = bars.add_task("writing", total=len(places))
-    for start in range(0, len(places), WRITTEN_ROWS):
-        some = places[start : start + WRITTEN_ROWS]
-        database.write_rows(made.rows(weights, some))
-        bars.advance(task, len(some))
+        engine = choose_engine(points.vectors, database.metric, recall, progress)
+        lists, k = candidate_lists(engine, n_neighbors, 2)
+        graph = Graph(points, lists.head(k + 1), k)
+        manifest = graph.manifest(database, before)
+        with database.transaction():
+            database.write_manifest({**manifest, "state": "attaching"})
+            if before is not None:  # rows that stay are replaced one by one, so that readers go on
+                known = set(points.keys)
+                for rows in list(database.scan_rows(WRITTEN_ROWS)):
+                    database.remove_rows([row.key for row in rows if row.key not in known])
+            graph.write(database, np.arange(len(points.keys)), bars)
+            database.write_manifest(manifest)
 
 
 def refresh_graph(
     database: Database, recall: float = 0.99, progress: bool = False
 ) -> dict[str, int]:
-    """Let the graph follow what has changed; return how many points were new, gone and moved.
-
-    Parameters
-    ----------
-    database : Database
-    recall, progress
-        As for `build_graph`.
-    """
+    """Let the graph follow what has changed; `Collection.refresh` says how."""
     before = attached(database)
     k = int(before["n_neighbors"])
-    with _bars(progress) as bars, tempfile.TemporaryDirectory(prefix="rankfold-") as folder:
-        keys, checksums, vectors = read_vectors(database, Path(folder), bars)
-        places = {key: place for place, key in enumerate(keys)}
-        stored = _stored_lists(database, places, k + 1, bars)
-        moved = stored.there & (stored.checksums != checksums)
+    with _reading(database, progress) as (points, bars):
+        stored = _stored(database, points.keys, k + 1, bars)
+        moved = stored.there & (stored.checksums != points.checksums)
         counts = {
             "new": int(np.count_nonzero(~stored.there)),
             "removed": len(stored.gone),
@@ -208,25 +157,22 @@ def refresh_graph(
         if not any(counts.values()) and before["state"] == "complete":
             return {**counts, "rewritten": 0}
         fresh = ~stored.there | moved
-        new_lists, changed = _followed(
-            stored, vectors, fresh, database.metric, k + 1, recall, progress
+        lists, changed = _followed(
+            stored.lists, fresh, points.vectors, database.metric, recall, progress
         )
-        made = Lists(keys, checksums, new_lists, k)
-        weights = made.weights()
-        targets = np.concatenate([lists.indices[changed] for lists in (stored.lists, new_lists)])
-        touched = changed.copy()
+        graph = Graph(points, lists, k)
+        targets = np.concatenate([old.indices[changed] for old in (stored.lists, lists)])
+        touched = changed | stored.beside_gone | (before["state"] == "refreshing")
         touched[targets[targets != NOBODY]] = True
-        touched |= stored.beside_gone | (before["state"] == "refreshing")
         rewritten = np.flatnonzero(touched)
         rewritten = rewritten[np.argsort(fresh[rewritten], kind="stable")]
-        manifest = made.manifest(database, weights, int(before["generation"]) + 1)
         with database.transaction():
             # Where there are no transactions, one that is stopped begins again: points that have
             # changed are written last, so that they are found again, and all rows are rewritten.
             database.write_manifest({**before, "state": "refreshing"})
-            _write(database, made, weights, rewritten, bars)
+            graph.write(database, rewritten, bars)
             database.remove_rows(stored.gone)
-            database.write_manifest(manifest)
+            database.write_manifest(graph.manifest(database, before))
     return {**counts, "rewritten": len(rewritten)}
 
 
@@ -262,8 +208,8 @@ def estimate(database: Database, n_neighbors: int | Literal["auto"] = "auto") ->
     """Return what `build_graph` would write, and about how large it is; nothing is written."""
     check_neighbors(n_neighbors)
     n_points, k = database.count(), 20 if isinstance(n_neighbors, str) else int(n_neighbors)
-    # A list of k + 1, and twice k entries of W at most on average, of 12 bytes or so each.
-    row = 12 * (k + 1) + 12 * 2 * k + 40
+    # A list of k + 1, and twice k entries of W at most on average, of 16 letters each.
+    row = 16 * (k + 1) + 16 * 2 * k + 40
     return {
         "name": database.name,
         "points": n_points,
@@ -276,156 +222,100 @@ def estimate(database: Database, n_neighbors: int | Literal["auto"] = "auto") ->
     }
 
 
-def read_vectors(
-    database: Database, folder: Path, bars: Progress
-) -> tuple[list[Key], IntArray, FloatArray]:
-    """Read all vectors into a file; return keys, checksums and a map of the file."""
-    path, width = folder / "vectors", database.n_features
-    keys: list[Key] = []
-    checksums: list[int] = []
-    task = bars.add_task("reading", total=None)
-    with path.open("wb") as file:
-        for some, vectors in database.scan(max(1, PAGE_BYTES // (4 * width))):
-            data = np.ascontiguousarray(vectors, dtype="<f4")
-            keys += some
-            checksums += [checksum(row) for row in data]
-            file.write(data.tobytes())
-            bars.advance(task, len(some))
-    bars.update(task, total=len(keys))
-    shape = (len(keys), width)
-    mapped: FloatArray = np.empty(shape, np.float32)
-    if prod(shape):
-        mapped = np.memmap(path, dtype="<f4", mode="r", shape=shape)
-    return keys, np.array(checksums, dtype=np.int64), mapped
-
-
 def checksum(vector: FloatArray) -> int:
     """Return 64 bits, signed, that tell a vector in single precision from others.
 
     Examples
     --------
-    >>> checksum(np.zeros(2, dtype=np.float32)) == checksum(np.zeros(2, dtype=np.float32))
-    True
+    >>> checksum(np.zeros(2, dtype=np.float32)) == checksum(np.ones(2, dtype=np.float32))
+    False
     """
     data = np.ascontiguousarray(vector, dtype="<f4").tobytes()
     return int.from_bytes(blake2b(data, digest_size=8).digest(), "little", signed=True)
 
 
-def _searched(
-    database: Database, keys: Sequence[Key], vectors: FloatArray, width: int, bars: Progress
-) -> Neighbors:
-    """Return lists as the database's own search finds them."""
-    places = {key: place for place, key in enumerate(keys)}
-    indices = np.full((len(keys), width), NOBODY, dtype=np.int32)
-    sq_distances = np.full((len(keys), width), np.inf, dtype=np.float32)
-    task = bars.add_task("neighbours", total=len(keys))
-    for start in range(0, len(keys), 256):
-        block = np.asarray(vectors[start : start + 256])
-        for row, hits in enumerate(database.search(block, width + 1), start):
-            near = [places.get(key, NOBODY) for key in hits.keys]
-            kept = [place for place, other in enumerate(near) if other not in (row, NOBODY)][:width]
-            indices[row, : len(kept)] = [near[place] for place in kept]
-            sq_distances[row, : len(kept)] = np.asarray(hits.sq_distances)[kept]
-        bars.advance(task, len(block))
-    return Neighbors(indices, sq_distances)
+@contextmanager
+def _reading(database: Database, progress: bool) -> Iterator[tuple[Points, Progress]]:
+    """Read all points, vectors into a temporary file; beside them, bars on stderr."""
+    keys: list[Key] = []
+    checksums: list[int] = []
+    width = database.n_features
+    with (
+        Progress(console=Console(stderr=True), transient=True, disable=not progress) as bars,
+        tempfile.TemporaryFile(prefix="rankfold-") as file,
+    ):
+        task = bars.add_task("reading", total=None)
+        for some, vectors in database.scan(max(1, PAGE_BYTES // (4 * width))):
+            keys += some
+            checksums += map(checksum, vectors)
+            file.write(np.ascontiguousarray(vectors, dtype="<f4").tobytes())
+            bars.advance(task, len(some))
+        bars.update(task, total=len(keys))
+        file.flush()
+        mapped: FloatArray = np.empty((0, width), np.float32)
+        if keys:
+            mapped = np.memmap(file, dtype="<f4", mode="r", shape=(len(keys), width))
+        yield Points(keys, np.array(checksums, dtype=np.int64), mapped), bars
 
 
-@dataclass(frozen=True, eq=False)
-class _Stored:
-    """Lists as they are stored, by places of today's points; entries that are gone left out."""
-
-    lists: Neighbors
-    checksums: IntArray
-    there: BoolArray
-    shortened: BoolArray
-    beside_gone: BoolArray
-    gone: list[Key]
-
-
-def _stored_lists(
-    database: Database, places: Mapping[Key, int], width: int, bars: Progress
-) -> _Stored:
-    n = len(places)
+def _stored(database: Database, keys: list[Key], width: int, bars: Progress) -> Stored:
+    """Read what is stored, and find out which points it speaks of that are gone."""
+    n, places = len(keys), {key: place for place, key in enumerate(keys)}
     indices = np.full((n, width), NOBODY, dtype=np.int32)
     sq_distances = np.full((n, width), np.inf, dtype=np.float32)
     checksums = np.zeros(n, dtype=np.int64)
-    there, shortened, beside_gone = (np.zeros(n, dtype=bool) for _ in range(3))
-    gone: list[Key] = []
+    there, beside_gone = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
+    gone: set[Key] = set()
     task = bars.add_task("comparing", total=n)
     for rows in database.scan_rows(WRITTEN_ROWS):
         for row in rows:
-            place = places.get(row.key)
-            if place is None:
-                gone.append(row.key)
-                near = [places.get(key, NOBODY) for key in row.neighbors]
-                beside_gone[[other for other in near if other != NOBODY]] = True
+            missing = [key for key in (row.key, *row.neighbors) if key not in places]
+            gone.update(missing)
+            if row.key in gone:
                 continue
-            near = [places.get(key, NOBODY) for key in row.nearest]
-            kept = [at for at, other in enumerate(near) if other != NOBODY]
+            place = places[row.key]
             there[place], checksums[place] = True, row.checksum
-            shortened[place] = len(kept) < len(near) or len(near) < min(width, n - 1)
-            indices[place, : len(kept)] = [near[at] for at in kept]
+            beside_gone[place] = bool(missing)
+            kept = [at for at, key in enumerate(row.nearest) if key in places]
+            indices[place, : len(kept)] = [places[row.nearest[at]] for at in kept]
             sq_distances[place, : len(kept)] = np.asarray(row.sq_distances)[kept]
         bars.advance(task, len(rows))
-    lists = Neighbors(indices, sq_distances)
-    return _Stored(lists, checksums, there, shortened, beside_gone, gone)
+    return Stored(Neighbors(indices, sq_distances), checksums, there, beside_gone, list(gone))
 
 
 def _followed(
-    stored: _Stored,
-    vectors: FloatArray,
+    lists: Neighbors,
     fresh: BoolArray,
+    vectors: FloatArray,
     metric: str,
-    width: int,
     recall: float,
     progress: bool,
 ) -> tuple[Neighbors, BoolArray]:
-    """Return all lists after points have come, gone or moved, and which are different."""
-    lists = stored.lists
-    moved = np.flatnonzero(fresh & stored.there)
-    anew = fresh | stored.shortened | np.isin(lists.indices, moved).any(axis=1)
-    engine = choose_engine(vectors, metric, recall, progress)
-    if np.count_nonzero(anew) > MANY * len(anew):
-        every = engine.rows(np.arange(len(anew)), width)
-        return every, np.ones(len(anew), dtype=bool)
-    indices, sq_distances = lists.indices.copy(), lists.sq_distances.copy()
-    changed, rows = anew.copy(), np.flatnonzero(anew)
-    found = engine.rows(rows, width)
-    indices[rows], sq_distances[rows] = found.indices, found.sq_distances
-    new = np.flatnonzero(fresh)
-    held = as_held(np.asarray(vectors[new], dtype=np.float64), metric, "vectors")
-    for start in range(0, len(anew) if len(new) else 0, BLOCK_POINTS):
-        others = np.arange(start, min(start + BLOCK_POINTS, len(anew)))
-        others = others[~anew[others]]
-        block = as_held(np.asarray(vectors[others], dtype=np.float64), metric, "vectors")
-        for row, near in _entering(block, held, sq_distances[others, -1]):
-            place, candidates = others[row], new[near]
-            exact = measured_candidates(held, block[row : row + 1], near[None, :])
-            both = Neighbors.merge(
-                [
-                    Neighbors(indices[place][None, :], sq_distances[place][None, :]),
-                    Neighbors(candidates[None, :], exact),
-                ],
-                width,
-            )
-            differs = (both.indices[0] != indices[place]).any()
-            changed[place] |= differs
-            indices[place], sq_distances[place] = both.indices[0], both.sq_distances[0]
-    return Neighbors(indices, sq_distances), changed
+    """Return all lists after points have come, gone or moved, and which are different.
 
-
-def _entering(
-    block: FloatArray, new: FloatArray, last: FloatArray
-) -> Iterator[tuple[int, IntArray]]:
-    """Yield points of a block, and the new ones that may be nearer than the last of their list."""
-    norms = np.einsum("ij,ij->i", block, block)[:, None] + np.einsum("ij,ij->i", new, new)
-    near = norms - 2 * (block @ new.T) <= last[:, None].astype(np.float64) + ROUNDING * norms
-    for row in np.flatnonzero(near.any(axis=1)).tolist():
-        yield row, np.flatnonzero(near[row])
-
-
-@contextmanager
-def _bars(progress: bool) -> Iterator[Progress]:
-    console = Console(stderr=True)
-    with Progress(console=console, transient=True, disable=not progress) as bars:
-        yield bars
+    Points that are neither new nor moved keep their lists, as far as these are complete without
+    the others. Then the others come.
+    """
+    n, width = lists.indices.shape
+    kept, new = np.flatnonzero(~fresh), np.flatnonzero(fresh)
+    old = without(lists, ~fresh).take(kept)
+    short = lengths(old) < min(width, len(kept) - 1)
+    if len(new) + np.count_nonzero(short) > MANY * n:
+        every = choose_engine(vectors, metric, recall, progress).rows(np.arange(n), width)
+        return every, np.ones(n, dtype=bool)
+    engine = choose_engine(vectors[kept], metric, recall, progress)
+    # Points in the order in which they come there, which is not that of the scan.
+    order = np.concatenate([kept, new])
+    numbers = np.full(n + 1, NOBODY, dtype=np.int32)  # the last is that of nobody
+    numbers[order] = np.arange(n)
+    old = Neighbors(numbers[old.indices], old.sq_distances)
+    if short.any():
+        found = engine.rows(np.flatnonzero(short), width)
+        old.indices[short], old.sq_distances[short] = found.indices, found.sq_distances
+    following = DynamicEngine.of_lists(engine, old, width, recall)
+    changed = np.zeros(n, dtype=bool)
+    changed[kept[short]] = True
+    if len(new):
+        changed[order[following.add(vectors[new]).rows]] = True
+    after = following.rows(numbers[:-1], width)
+    return Neighbors(np.append(order, NOBODY)[after.indices], after.sq_distances), changed

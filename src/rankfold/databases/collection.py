@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cached_property
 from importlib import import_module
 from threading import Lock
 from types import TracebackType
@@ -13,7 +13,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from rankfold.check import about, as_list, check_choice, check_vectors, check_weights
+from rankfold.check import about, as_list, check_choice
 from rankfold.databases.attachment import (
     attached,
     build_graph,
@@ -21,25 +21,25 @@ from rankfold.databases.attachment import (
     estimate,
     refresh_graph,
 )
+from rankfold.databases.backend import Database, Key, Metric, without_password
 from rankfold.databases.engine import (
     CollectionDistance,
     CollectionEngine,
     CollectionGraph,
     CollectionRAN,
 )
-from rankfold.databases.protocol import Database, Key
 from rankfold.diversity import n_candidates
 from rankfold.errors import InputError
-from rankfold.explanation import explain
 from rankfold.index.query import IndexQuery, Reason, Results, with_diversity
-from rankfold.rankers import RANKERS, Distance, Ranker
+from rankfold.index.ranker_cache import check_names
+from rankfold.rankers import RANKERS, Ranker
 from rankfold.types import FloatArray, Query, Ranking
 
 METHODS: dict[str, type[CollectionRAN] | type[CollectionDistance]] = {
     "ran": CollectionRAN,
     "distance": CollectionDistance,
 }
-"""RankerCache that need no more than the rows which a query reaches."""
+"""Methods that need no more than the rows which a query reaches."""
 
 KINDS = {str: "text", int: "integer", float: "number", bool: "boolean"}
 
@@ -62,53 +62,28 @@ EXAMPLES = (
 
 
 def connect(
-    address: str,
-    table: str,
+    address: str | Database,
+    table: str = "",
     *,
     vector: str | None = None,
     key: str | None = None,
-    metric: Literal["euclidean", "cosine"] | None = None,
+    metric: Metric | None = None,
 ) -> Database:
-    """Return a collection at an address, as a `Database`.
-
-    Parameters
-    ----------
-    address : str
-        Such as ``postgresql://user@host/database``.
-    table : str
-        The name of the table or collection; ``schema.table`` in PostgreSQL.
-    vector, key : str, optional
-        The columns of vectors and of keys, where they are not plain to see.
-    metric : {"euclidean", "cosine"}, optional
-        That of the collection by default, else "euclidean".
-    """
+    """Return a collection at an address; `Collection.attach` says what each parameter is."""
+    if not isinstance(address, str):
+        return address
     scheme, mark, _ = address.partition("://")
-    if mark and scheme in BACKENDS and table:
-        module, name = BACKENDS[scheme]
-        backend = getattr(import_module(f"rankfold.databases.{module}"), name)
-        columns: dict[str, Any] = {"key": key, "metric": metric}
-        database: Database = backend.open(address, table, vector, **columns)
-        return database
-    if mark and scheme in BACKENDS:
+    if not mark or scheme not in BACKENDS:
+        raise InputError(
+            f"the address is {without_password(address)!r}, which names no vector database that is "
+            f"known here; give one such as {EXAMPLES}.",
+            "address",
+        )
+    if not table:
         raise InputError("the table is '', but must be the name of a table or collection.", "table")
-    raise InputError(
-        f"the address is {without_password(address)!r}, which names no vector database that is "
-        f"known here; give one such as {EXAMPLES}.",
-        "address",
-    )
-
-
-def without_password(address: str) -> str:
-    """Return an address as it may be shown: whatever may belong to a password is left out.
-
-    Examples
-    --------
-    >>> without_password("postgresql://ann:secret@host:5432/db?password=secret&sslmode=require")
-    'postgresql://ann@host:5432/db?sslmode=require'
-    """
-    shown = re.sub(r"(?<=:)([^/@:]*|//[^/@:]*):.*@", r"\1@", address)
-    shown = re.sub(r"(?<=[?&])(?:ssl)?password=[^&]*&?", "", shown)
-    return shown.rstrip("?&")
+    module, name = BACKENDS[scheme]
+    backend: type[Database] = getattr(import_module(f"rankfold.databases.{module}"), name)
+    return backend.open(address, table, vector, key=key, metric=metric)
 
 
 class Collection:
@@ -136,7 +111,6 @@ class Collection:
     def __init__(self, database: Database) -> None:
         self.database = database
         self._graph: CollectionGraph | None = None
-        self._columns: dict[str, str] | None = None
         self._lock = Lock()
 
     @classmethod
@@ -148,16 +122,9 @@ class Collection:
         address : str or Database
         table : str
         **columns
-            ``vector``, ``key`` and ``metric``, as for `connect`.
+            ``vector``, ``key`` and ``metric``, as for `attach`; what is left out is as attached.
         """
-        collection = cls(_database(address, table, columns))
-        try:
-            attached(collection.database)
-        except BaseException:
-            if isinstance(address, str):  # who gives a database closes it
-                collection.close()
-            raise
-        return collection
+        return cls._prepared(address, table, columns, attached)
 
     @classmethod
     def attach(
@@ -167,9 +134,8 @@ class Collection:
         *,
         vector: str | None = None,
         key: str | None = None,
-        metric: Literal["euclidean", "cosine"] | None = None,
+        metric: Metric | None = None,
         n_neighbors: int | Literal["auto"] = "auto",
-        lists: Literal["here", "database"] = "here",
         recall: float = 0.99,
         replace: bool = False,
         progress: bool = False,
@@ -181,13 +147,16 @@ class Collection:
 
         Parameters
         ----------
-        address, table, vector, key, metric
-            As for `connect`; or a `Database`.
+        address : str or Database
+            Such as ``postgresql://user@host/database``.
+        table : str
+            The name of the table or collection; ``schema.table`` in PostgreSQL.
+        vector, key : str, optional
+            The columns of vectors and of keys, where they are not plain to see.
+        metric : {"euclidean", "cosine"}, optional
+            That of the collection by default, else "euclidean".
         n_neighbors : int or "auto"
             Neighbours of every point. "auto" chooses 10 on clean manifolds and 20 in diffuse data.
-        lists : {"here", "database"}
-            Where neighbours are searched: here, from vectors that are read once, or by the
-            database's own search.
         recall : float
             Share of true neighbours that the lists of many points must hold.
         replace : bool
@@ -195,15 +164,29 @@ class Collection:
         progress : bool
             Whether to show bars on stderr.
         """
+
+        def build(database: Database) -> None:
+            build_graph(database, n_neighbors, recall, replace, progress)
+
         columns = {"vector": vector, "key": key, "metric": metric}
-        collection = cls(_database(address, table, columns))
+        return cls._prepared(address, table, columns, build)
+
+    @classmethod
+    def _prepared(
+        cls,
+        address: str | Database,
+        table: str,
+        columns: Mapping[str, Any],
+        prepare: Callable[[Database], Any],
+    ) -> Self:
+        database = connect(address, table, **columns)
         try:
-            build_graph(collection.database, n_neighbors, lists, recall, replace, progress)
+            prepare(database)
         except BaseException:
             if isinstance(address, str):  # who gives a database closes it
-                collection.close()
+                database.close()
             raise
-        return collection
+        return cls(database)
 
     @staticmethod
     def estimate(
@@ -214,7 +197,7 @@ class Collection:
         **columns: Any,
     ) -> dict[str, Any]:
         """Return what `attach` would write, and about how large it is; nothing is written."""
-        database = _database(address, table, columns)
+        database = connect(address, table, **columns)
         try:
             return estimate(database, n_neighbors)
         finally:
@@ -303,18 +286,13 @@ class Collection:
             "methods": list(METHODS),
         }
 
-    @property
+    @cached_property
     def columns(self) -> dict[str, str]:
         """Names of what is kept with points, and of what kind each is; by one of the points."""
-        if self._columns is None:
-            anywhere = np.ones((1, self.database.n_features), dtype=np.float32)
-            (found,) = self.database.search(anywhere, 1)
-            payload = self.database.payload(found.keys)
-            fields = payload[found.keys[0]] if found.keys else {}
-            self._columns = {
-                name: KINDS.get(type(value), "other") for name, value in fields.items()
-            }
-        return self._columns
+        anywhere = np.ones((1, self.database.n_features), dtype=np.float32)
+        (found,) = self.database.search(anywhere, 1)
+        (fields,) = self.database.payload(found.keys).values() or [{}]
+        return {name: KINDS.get(type(value), "other") for name, value in fields.items()}
 
     def places(self, most: int | None = None) -> tuple[list[Any], FloatArray]:
         """Return ids and places on a map; no map is kept beside a collection."""
@@ -327,25 +305,30 @@ class Collection:
 
     def holds(self, keys: Any) -> list[bool]:
         """Tell of each key whether the collection has a point of it."""
-        wanted = as_list(keys)
+        wanted = _keys(keys)
         there = self.database.matching(wanted, None)
         return [key in there for key in wanted]
 
     def payload(self, keys: Any, columns: Sequence[str] | None = None) -> dict[str, list[Any]]:
         """Return what the user keeps with points, column by column; all if none are named."""
-        wanted = as_list(keys)
-        found = self.database.payload(wanted)
-        _require(wanted, found, self.database, "ids")
-        every = _by_column(wanted, found)
+        wanted = _keys(keys)
+        found = self._required(wanted, self.database.payload(wanted))
+        every = _by_column(found)
         return every if columns is None else {name: every[name] for name in columns}
 
     def vectors(self, keys: Any) -> FloatArray:
         """Return the vectors of points."""
-        wanted = as_list(keys)
-        found, vectors = self.database.vectors(wanted)
-        known = dict(zip(found, vectors, strict=True))
-        _require(wanted, known, self.database, "ids")
-        return np.array([known[key] for key in wanted])
+        wanted = _keys(keys)
+        found = dict(zip(*self.database.vectors(wanted), strict=True))
+        vectors = np.array(self._required(wanted, found), dtype=np.float32)
+        return vectors.reshape(-1, self.database.n_features)
+
+    def _required(self, keys: Sequence[Key], known: Mapping[Key, Any]) -> list[Any]:
+        """Return what was found for every key."""
+        for key in keys:
+            if key not in known:
+                raise InputError(f"{self.database.name} has no point {key!r}.", "ids")
+        return [known[key] for key in keys]
 
     def close(self) -> None:
         """Close all connections."""
@@ -382,65 +365,42 @@ class Collection:
             shown = ranking.solution.take(slice(asked.offset, None))
             names = graph.keys_of(shown.points)
             payload = self.database.payload(names)
-            gone = [place for place, name in enumerate(names) if name not in payload]
-            if not gone:
+            left = np.array([name in payload for name in names], dtype=bool)
+            if left.all():
                 break
-            hidden += shown.points[gone].tolist()
-        left = [place for place, name in enumerate(names) if name in payload]
+            hidden += shown.points[~left].tolist()
         solution = replace(
             shown.take(left),
             certified=shown.certified and not hidden and not asked.offset,
             round_trips=self.database.round_trips - before,
             n_gone=len(set(hidden)),
         )
-        names = [names[place] for place in left]
-        ranking = replace(ranking, solution=solution)
-        return Results(list(names), _by_column(names, payload), ranking, asked, self)
+        names = graph.keys_of(solution.points)
+        columns = _by_column([payload[name] for name in names])
+        return Results(list(names), columns, replace(ranking, solution=solution), asked, self)
 
     def _reason(self, asked: IndexQuery, point: Any) -> Reason:
         """Explain the place of a point; distances to all points are measured for it."""
-        graph, query = self._begin(asked, [point])
-        (number,) = graph.numbers([point]).tolist()
-        if number in query.ids:
-            raise InputError(
-                f"{point!r} is an example of the query, which is not ranked; ask for another."
-            )
+        (key,) = _keys([point])
+        graph, query = self._begin(asked, [key])
+        (number,) = graph.numbers([key]).tolist()
         if number in graph.gone:
             raise InputError(f"{point!r} is not part of the graph yet; refresh it first.")
         ranker = self._fitted(asked, CollectionEngine(graph))
-        explanation = explain(ranker, query, number, negative_weight=Distance.negative_weight)
-        explanation = replace(explanation, method=RANKERS[asked.method].__name__)
-        numbers = {number, *(example.point for example in explanation.examples)}
-        for step in explanation.path.steps if explanation.path else ():
-            numbers |= {step.start, step.end}
-        return Reason(explanation, {one: graph.keys[one] for one in numbers if one is not None})
+        reason = Reason.of(ranker, query, number, graph.keys_of)
+        method = RANKERS[asked.method].__name__
+        return replace(reason, explanation=replace(reason.explanation, method=method))
 
     def _begin(self, asked: IndexQuery, more: Sequence[Key] = ()) -> tuple[CollectionGraph, Query]:
         """Return the graph of the present generation, and the query in its numbers."""
-        keys = [*asked.ids, *asked.negative]
-        if len(set(keys)) < len(keys):
-            twice = next(key for place, key in enumerate(keys) if key in keys[:place])
-            raise InputError(
-                f"{twice!r} is an example more than once, among ids and negative; name it once, "
-                "and give it a larger weight to make it count more."
-            )
+        keys, before = _keys([*asked.ids, *asked.negative]), self._graph
         wanted = [*keys, *more]
-        known = self._known(wanted)
+        known = before is not None and before.knows(wanted)
         manifest, rows = self.database.begin([] if known else wanted)
         graph = self._current(checked_manifest(self.database, manifest))
-        if known and graph is not known:
-            rows = self.database.rows(wanted)
-        if not known or graph is not known:
-            graph.take(wanted, rows)
-        return graph, self._query(asked, graph)
-
-    def _known(self, keys: Sequence[Key]) -> CollectionGraph | None:
-        """Return the graph if all is remembered of it that a query begins with."""
-        graph = self._graph
-        if graph is None or graph.full:
-            return None
-        numbers = graph.numbers(keys)
-        return graph if all(int(number) in graph.lists for number in numbers) else None
+        if not known or graph is not before:
+            graph.take(wanted, self.database.rows(wanted) if known else rows)
+        return graph, self._query(asked, graph, keys)
 
     def _current(self, manifest: dict[str, Any]) -> CollectionGraph:
         with self._lock:
@@ -449,65 +409,28 @@ class Collection:
                 graph = self._graph = CollectionGraph(self.database, manifest)
             return graph
 
-    def _query(self, asked: IndexQuery, graph: CollectionGraph) -> Query:
-        """Return the query: positive examples first; points without a row are unseen vectors."""
-        width = self.database.n_features
-        with about("vectors"):
-            vectors = check_vectors(asked.vectors, width)
-        with about("negative_vectors"):
-            opposed = check_vectors(asked.negative_vectors, width)
-        n_positive = len(asked.ids) + len(vectors)
-        if not n_positive:
-            raise InputError(
-                "the query has no example of what is looked for: give ids of points, vectors, "
-                "or both."
-            )
-        with about("weights"):
-            given = check_weights(asked.weights, n_positive)
-        if not (given > 0).all():
-            raise InputError(
-                f"weights is {asked.weights!r}, but those of ids and vectors must be above zero; "
-                "name what is not looked for as negative.",
-                "weights",
-            )
-        against = METHODS[asked.method].negative_weight
-        keys = [*asked.ids, *asked.negative]
-        weights = np.array([*given[: len(asked.ids)], *[against] * len(asked.negative)])
+    def _query(self, asked: IndexQuery, graph: CollectionGraph, keys: Sequence[Key]) -> Query:
+        """Return the query; points that are not part of the graph yet are unseen vectors."""
         numbers = graph.numbers(keys)
-        new = np.array([int(number) in graph.gone for number in numbers], dtype=bool)
-        unseen = self._unseen([key for key, is_new in zip(keys, new, strict=True) if is_new])
+        of_points, vectors, of_vectors = asked.examples(numbers, self.database.n_features)
+        new = np.isin(numbers, list(graph.gone))
+        unseen = self.vectors([key for key, is_new in zip(keys, new, strict=True) if is_new])
         return Query(
             numbers[~new],
-            np.concatenate([unseen, vectors, opposed]),
-            [*weights[~new], *weights[new], *given[len(asked.ids) :], *[against] * len(opposed)],
+            np.concatenate([unseen, vectors]),
+            np.concatenate([of_points[~new], of_points[new], of_vectors]),
         )
 
-    def _unseen(self, keys: list[Key]) -> FloatArray:
-        """Return the vectors of points that are not part of the graph yet."""
-        if not keys:
-            return np.empty((0, self.database.n_features))
-        found, vectors = self.database.vectors(keys)
-        known = dict(zip(found, vectors, strict=True))
-        _require(keys, known, self.database, "ids")
-        return np.array([known[key] for key in keys], dtype=np.float64)
-
     def _fitted(self, asked: IndexQuery, engine: CollectionEngine) -> Ranker:
-        method, parameters = METHODS[asked.method], dict(asked.parameters)
-        known = [name for name in method().get_params(deep=False) if name != "metric"]
         with about("parameters"):
-            for name in parameters:
-                if name not in known:
-                    raise InputError(
-                        f"method {asked.method!r} has no parameter {name!r} here; it has "
-                        f"{', '.join(known) or 'none'}.",
-                        name,
-                    )
-            return method(metric=engine.metric, **parameters).fit(engine)
+            check_names(asked.method, asked.parameters)
+            method = METHODS[asked.method]
+            return method(metric=engine.metric, **asked.parameters).fit(engine)
 
     def _ranking(self, asked: IndexQuery, query: Query, engine: CollectionEngine) -> Ranking:
         ranker = self._fitted(asked, engine)
         length = n_candidates(asked.wanted) if asked.diversity else asked.wanted
-        (ranking,) = ranker.rank_many([query], top=length, include_query=asked.include_query)
+        ranking = ranker.rank_query(query, top=length, include_query=asked.include_query)
         if asked.where is not None and asked.include_query:
             passed = self.database.matching(engine.graph.keys_of(ranking.ids), asked.where)
             kept = [key in passed for key in engine.graph.keys_of(ranking.ids)]
@@ -517,21 +440,12 @@ class Collection:
         return with_diversity(engine, ranking, query, asked)
 
 
-def _database(address: str | Database, table: str, columns: Mapping[str, Any]) -> Database:
-    if isinstance(address, str):
-        return connect(address, table, **columns)
-    return address
+def _keys(value: Any) -> list[Any]:
+    """Return one key or several as a list, numbers of NumPy as those of Python."""
+    return [key.item() if isinstance(key, np.generic) else key for key in as_list(value)]
 
 
-def _by_column(
-    keys: Sequence[Key], payload: Mapping[Key, Mapping[str, Any]]
-) -> dict[str, list[Any]]:
+def _by_column(payload: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
     """Return payload column by column; None where a point has no such field."""
-    names = dict.fromkeys(name for key in keys for name in payload.get(key, {}))
-    return {name: [payload.get(key, {}).get(name) for key in keys] for name in names}
-
-
-def _require(keys: Sequence[Key], known: Mapping[Key, Any], database: Database, name: str) -> None:
-    for key in keys:
-        if key not in known:
-            raise InputError(f"{database.name} has no point {key!r}.", name)
+    names = dict.fromkeys(name for fields in payload for name in fields)
+    return {name: [fields.get(name) for fields in payload] for name in names}

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from threading import RLock
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from rankfold.databases.protocol import Database, Edges, Hits, Key, Row
+from rankfold.databases.backend import Database, Edges, Key, Row, key_order
 from rankfold.errors import InputError
 from rankfold.neighbors import positive_shares
 from rankfold.neighbors.distances import sq_distances_between
 from rankfold.neighbors.exact import as_held
+from rankfold.neighbors.lists import moved_up
 from rankfold.rankers import RAN, Distance
 from rankfold.rankers import flow as flows
 from rankfold.rankers.base import Unseen
@@ -83,11 +84,19 @@ class CollectionGraph:
         self._numbers: dict[Key, int] = {}
         self._lock = RLock()
         self._whole: sparse.csr_array | None = None
+        self._has_all = False
+        if self.n_points <= DIRECT_LIMIT:  # solved as a whole, and ordered as in memory
+            self.fetch_all()
 
     @property
     def full(self) -> bool:
         """Whether so much is remembered that it should be forgotten before the next query."""
         return len(self.keys) > max(MOST_POINTS, 2 * self.n_points)
+
+    def knows(self, keys: Sequence[Key]) -> bool:
+        """Return whether all is remembered that a query by these points begins with."""
+        numbers = self.numbers(keys).tolist()
+        return not self.full and all(number in self.lists for number in numbers)
 
     def numbers(self, keys: Sequence[Key]) -> IntArray:
         """Return the number of each key."""
@@ -99,17 +108,16 @@ class CollectionGraph:
                     names.append(key)
             return np.array([known[key] for key in keys], dtype=np.int64)
 
-    def keys_of(self, points: IntArray) -> list[Key]:
+    def keys_of(self, points: IntArray | list[int]) -> list[Key]:
         """Return the key of each number."""
         return [self.keys[point] for point in points]
 
-    def take(self, asked: Sequence[Key], rows: Mapping[Key, Row]) -> IntArray:
-        """Take up what is stored for points, their own lists among it; return who has a row."""
+    def take(self, asked: Sequence[Key], rows: Mapping[Key, Row]) -> None:
+        """Take up what is stored for points, their own lists among it."""
         self._add(asked, {key: Edges(row.neighbors, row.weights) for key, row in rows.items()})
         for key, row in rows.items():
             near = self.numbers(row.nearest), np.asarray(row.sq_distances, dtype=np.float32)
             self.lists[int(self.numbers([key])[0])] = near
-        return self.numbers([key for key in asked if key in rows])
 
     def fetch(self, points: IntArray) -> None:
         """Fetch the rows of some points that are not here."""
@@ -119,13 +127,20 @@ class CollectionGraph:
             self._add(asked, self.database.edges(asked))
 
     def fetch_all(self) -> None:
-        """Fetch every row."""
-        for rows in self.database.scan_rows(SCAN_ROWS):
+        """Fetch every row; where none was met before, points are numbered in the order of keys."""
+        if self._has_all:
+            return
+        pages: Iterable[list[Row]] = self.database.scan_rows(SCAN_ROWS)
+        if not self.keys:
+            pages = list(pages)
+            self.numbers(sorted((row.key for rows in pages for row in rows), key=key_order))
+        for rows in pages:
             edges = {row.key: Edges(row.neighbors, row.weights) for row in rows}
             self._add(list(edges), edges)
         left = np.arange(len(self.keys))
         left = left[~self.fetched.has(left)]
         self._add(self.keys_of(left), {})
+        self._has_all = True
 
     def fetch_around(self, point: int) -> None:
         """Fetch the rows of the points nearest to one."""
@@ -213,20 +228,16 @@ class FetchingSolver:
                 solver = graph.fetched.solver(self.coupling)
                 (solution,) = solver.solve([boundary], [effort])
             except MissingRowsError as missing:
-                if missing.all_needed:
-                    return self._on_all(boundary, effort)
+                if missing.all_needed:  # the query reaches a good part of the graph
+                    whole = RegionSolver(system_of(graph, self.coupling))
+                    (solution,) = whole.solve([boundary], [effort])
+                    return solution
                 if missing.n_used <= FEW_USED and near:
                     graph.fetch_around(near.pop(0))
                 else:
                     graph.grow(missing)
             else:
                 return solution
-
-    def _on_all(self, boundary: Boundary, effort: Effort) -> Solution:
-        """Solve over the whole graph, where a query reaches a good part of it."""
-        solver = RegionSolver(system_of(self.graph, self.coupling))
-        (solution,) = solver.solve([boundary], [effort])
-        return solution
 
     def _nearby(self, boundary: Boundary) -> list[int]:
         """Return points around which a query is solved, the heaviest examples first."""
@@ -276,44 +287,23 @@ class CollectionEngine:
         return len(self.graph.keys)
 
     def search(self, vectors: FloatArray, k: int) -> Neighbors:
-        """Find the ``k`` nearest points that are part of the graph."""
-        vectors = np.asarray(vectors, dtype=np.float32)
-        return self._lists(self._in_graph(vectors, k), k)
-
-    def _in_graph(self, vectors: FloatArray, k: int) -> list[Hits]:
-        """Search, and search further where points are found that are not part of the graph."""
-        more = k
+        """Find the ``k`` nearest points that are part of the graph; others may have come since."""
+        graph, more = self.graph, k
         while True:
-            found = self.database.search(vectors, more)
-            keys = {key for hits in found for key in hits.keys}
-            numbers = self.graph.numbers(sorted(keys, key=str))
-            if len(numbers) and not self.graph.fetched.has(numbers).any():
-                self.graph.fetch_around(int(self.graph.numbers(found[0].keys[:1])[0]))
-            self.graph.fetch(numbers)
-            kept = [_kept(hits, self._unknown(hits.keys)) for hits in found]
-            enough = all(len(hits.keys) >= k for hits in kept)
-            if enough or all(len(hits.keys) < more for hits in found):
-                return [Hits(hits.keys[:k], hits.sq_distances[:k]) for hits in kept]
+            found = self.database.search(np.asarray(vectors, dtype=np.float32), more)
+            numbers = graph.numbers([key for hits in found for key in hits.keys])
+            if len(numbers) and not graph.fetched.has(numbers).any():
+                graph.fetch_around(int(numbers[0]))
+            graph.fetch(numbers)
+            lists = _padded([(graph.numbers(keys), near) for keys, near in found], more)
+            left = ~np.isin(lists.indices, [NOBODY, *graph.gone])
+            if (left.sum(axis=1) >= k).all() or all(len(hits.keys) < more for hits in found):
+                return moved_up(lists, left).head(k)
             more *= 2
-
-    def _unknown(self, keys: Sequence[Key]) -> BoolArray:
-        numbers = self.graph.numbers(keys)
-        return np.array([int(number) in self.graph.gone for number in numbers], dtype=bool)
 
     def rows(self, ids: IntArray, k: int) -> Neighbors:
         """Return the stored lists of points, up to ``k``."""
-        found = [self.graph.lists[int(point)] for point in ids]
-        hits = [Hits(self.graph.keys_of(near), distances) for near, distances in found]
-        return self._lists(hits, k)
-
-    def _lists(self, found: Sequence[Hits], k: int) -> Neighbors:
-        indices = np.full((len(found), k), NOBODY, dtype=np.int64)
-        sq_distances = np.full((len(found), k), np.inf, dtype=np.float32)
-        for row, hits in enumerate(found):
-            keys = hits.keys[:k]
-            indices[row, : len(keys)] = self.graph.numbers(keys)
-            sq_distances[row, : len(keys)] = hits.sq_distances[: len(keys)]
-        return Neighbors(indices, sq_distances)
+        return _padded([self.graph.lists[int(point)] for point in ids], k)
 
     def shown(self, points: IntArray, own: IntArray) -> BoolArray:
         """Return which points may be results: those that pass the filter, and the query's own."""
@@ -337,7 +327,7 @@ class CollectionEngine:
         numbers = self.around(query, shares, k)
         sq_distances = shares @ self.between(query, numbers)
         order = np.lexsort((numbers, sq_distances))
-        return self._lists([Hits(self.graph.keys_of(numbers[order]), sq_distances[order])], k)
+        return _padded([(numbers[order], sq_distances[order])], k)
 
     def around(self, query: Query, shares: FloatArray, k: int) -> IntArray:
         """Find the ``k`` points with the least sum of squared distances, each by its share.
@@ -392,9 +382,13 @@ class CollectionEngine:
         return np.array([known[number] for number in numbers]).reshape(-1, self.n_features)
 
 
-def _kept(hits: Hits, unknown: BoolArray) -> Hits:
-    keys = [key for key, left_out in zip(hits.keys, unknown, strict=True) if not left_out]
-    return Hits(keys, np.asarray(hits.sq_distances)[~unknown])
+def _padded(found: Sequence[tuple[IntArray, FloatArray]], k: int) -> Neighbors:
+    """Return lists of points and squared distances, up to ``k`` of each."""
+    indices = np.full((len(found), k), NOBODY, dtype=np.int64)
+    sq_distances = np.full((len(found), k), np.inf, dtype=np.float32)
+    for row, (points, near) in enumerate(found):
+        indices[row, : len(points)], sq_distances[row, : len(near)] = points[:k], near[:k]
+    return Neighbors(indices, sq_distances)
 
 
 def _left(engine: CollectionEngine, query: Query, solution: Solution) -> Solution:

@@ -4,22 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from threading import RLock
 from typing import Any
 
 from rankfold.databases import backend
-from rankfold.databases.backend import FIELDS, SIDE, Backend, Metric, Record, portions
-from rankfold.databases.protocol import Hits, Key, Page
-from rankfold.errors import (
-    DatabaseError,
-    InputError,
-    MissingExtraError,
-    RankfoldError,
-    UnreachableError,
-)
+from rankfold.databases.backend import FIELDS, SIDE, Database, Key, Metric, Page, Record, What
+from rankfold.errors import DatabaseError, InputError, MissingExtraError, UnreachableError
 from rankfold.types import FloatArray
 
 try:
@@ -33,32 +25,27 @@ EXAMPLE = (
     "milvus://user:password@host:19530/database?tls=true, where all but the host may be left out, "
     "or milvus:///folder/file.db of Milvus Lite"
 )
-
 METRICS: dict[str, Metric] = {"COSINE": "cosine", "L2": "euclidean"}
 EXACT = ("FLAT", "GPU_BRUTE_FORCE")
-LONGEST = 65_535
-"""Characters of the longest text that Milvus stores; longer ones are cut into several."""
+LONGEST, MOST_TEXTS = 65_535, 1_024
+"""Characters of the longest text that Milvus stores, of which longer ones are made, and how many
+there may be."""
 
-MOST_TEXTS = 1_024
 FIRST_VECTOR = 100
 """Types of Milvus from here on are vectors."""
 
-MOST_KEYS = 10_000
-"""Entities that are asked for at once: Milvus answers with 16,384 at most."""
-
-MOST_BYTES = 8 * 2**20
-"""Bytes that are asked for at once, roughly; servers send and take 64 MB."""
-
-MOST_VECTORS = 64
 IN_ORDER = {"iterator": "True", "reduce_stop_for_best": "True"}
 """Options by which an answer with a limit has the smallest keys."""
+
+LOADING = 24 * 3600.0
+"""Seconds to wait until a collection is in memory."""
 
 LOGS = (
     "pymilvus.decorators",
     "pymilvus.client.connection_manager",
     "milvus_lite.server_manager",
 )
-
+FAILURES = (MilvusException, grpc.RpcError, grpc.FutureTimeoutError)
 ERRORS: list[backend.Explanation] = [
     (
         ("Open local milvus failed",),
@@ -82,241 +69,171 @@ ERRORS: list[backend.Explanation] = [
     ),
 ]
 ESCAPED = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"})
-LOADING = 24 * 3600.0
-"""Seconds to wait until a collection is in memory."""
 
 _locks: defaultdict[str, RLock] = defaultdict(RLock)
-"""Of files of Milvus Lite, each served in this process for all who use it."""
+"""Of files of Milvus Lite, which does not keep a reader apart from a writer; by place."""
 
 
-class Milvus(Backend):
-    """A collection of Milvus.
+class Milvus(Database):
+    """A collection of Milvus, from a ``MilvusClient``.
 
     ``where`` is an expression of Milvus, or a pair of one and a dict of the values that it names
-    in braces, which Milvus Lite does not know.
-
-    Parameters
-    ----------
-    client : MilvusClient
-    table : str
-        The collection.
-    vector : str, optional
-        The field of vectors; may be left out where there is one.
-    key, metric : str, optional
-        Must be the primary key, and that of the vectors' index, if they are given.
-    place : str
-        How messages call the server.
-    lock : context manager, optional
-        Held during every call: Milvus Lite does not keep a reader apart from a writer.
+    in braces, which Milvus Lite does not know. ``key`` is the primary key, and the metric that of
+    the vectors' index.
     """
 
-    def __init__(
-        self,
-        client: MilvusClient,
-        table: str,
-        vector: str | None = None,
-        *,
-        key: str | None = None,
-        metric: str | None = None,
-        place: str = "milvus",
-        lock: AbstractContextManager[Any] | None = None,
-    ) -> None:
-        self._client, self._table, self._place = client, table, place
-        self._lock = lock or nullcontext()
-        self.name = f"{table!r} in {place}"
-        known = self._call("list_collections")
-        backend.chosen("collection", table, known, place)
-        described = self._call("describe_collection", table)
-        types = {field["name"]: field for field in described["fields"]}
-        spaces = [name for name, of in types.items() if of["type"] == DataType.FLOAT_VECTOR]
-        primary = next(field for field in types.values() if field.get("is_primary"))
-        self._vector = backend.chosen("field of vectors", vector, spaces, self.name)
-        self._key = backend.chosen("key", key, [primary["name"]], self.name)
-        self._key_type = int if primary["type"] == DataType.INT64 else str
-        scalars = [name for name, of in types.items() if of["type"] < FIRST_VECTOR]
-        self._own = [name for name in scalars if name != self._key]
-        self._own += ["$meta"] if described["enable_dynamic_field"] else []
-        self.n_features = int(types[self._vector]["params"]["dim"])
-        self._per_answer = min(MOST_KEYS, max(1, MOST_BYTES // (4 * self.n_features)))
-        self._read_index(metric)
-        self._load_collection(table)
-        self._has_side = table + SIDE in known
-        if self._has_side:
-            self._load_collection(table + SIDE)
+    failures, errors = FAILURES, ERRORS
 
     @classmethod
-    def open(cls, address: str, table: str, vector: str | None = None, **options: Any) -> Milvus:
-        """Open a collection at an address such as ``milvus://host`` or ``milvus:///file.db``.
-
-        Examples
-        --------
-        >>> Milvus.open("milvus://me:secret@127.0.0.1:1", "docs")
-        Traceback (most recent call last):
-        ...
-        rankfold.errors.UnreachableError: milvus://me@127.0.0.1:1 does not answer (...
-        """
+    def connect(cls, address: str) -> tuple[Any, str]:
+        """Return a client for ``milvus://host`` or ``milvus:///file.db``."""
         at = backend.Address.of(address, "milvus", 19530, EXAMPLE)
         for log in LOGS:  # all that they say is raised as well
             logging.getLogger(log).addFilter(_is_no_error)
-        lock = None if at.host else _locks[str(Path(at.path).resolve())]
-        uri = f"http{'s' if at.tls else ''}://{at.host}:{at.port}" if at.host else at.path
-        if not at.host and not (at.path.endswith(".db") and Path(at.path).exists()):
-            raise DatabaseError(f"there is no file {at.path!r} of Milvus Lite, which end with .db.")
+        uri, place = f"http{'s' if at.tls else ''}://{at.host}:{at.port}", at.shown
+        if not at.host:
+            uri, place = at.path, f"milvus://{Path(at.path).resolve()}"
+            if not (uri.endswith(".db") and Path(uri).exists()):
+                missing = f"there is no file {uri!r} of Milvus Lite, which end with .db."
+                raise InputError(missing, "address")
+        how = {"user": at.user, "password": at.password, "timeout": backend.CONNECTING}
         try:
-            client = MilvusClient(
-                uri,
-                user=at.user,
-                password=at.password,
-                db_name=at.path.strip("/") if at.host else "",
-                timeout=backend.CONNECTING,
-            )
-        except (MilvusException, grpc.RpcError, grpc.FutureTimeoutError) as error:
-            raise _explained(error, at.shown) from error
-        try:
-            return cls(client, table, vector, place=at.shown, lock=lock, **options)
-        except BaseException:
-            client.close()
-            raise
+            name = at.path.strip("/") if at.host else ""
+            return MilvusClient(uri, db_name=name, **how), place
+        except FAILURES as error:
+            raise backend.explained(*_told(error), place, ERRORS) from error
+
+    def describe(self, vector: str | None, key: str | None, metric: Metric | None) -> None:
+        """Find the fields of the collection, and the index of its vectors."""
+        if self.place.startswith("milvus:///"):
+            self.lock = _locks[self.place]
+        known = self._call("list_collections")
+        backend.chosen("collection", self.table, known, self.place)
+        self._has_side = self.table + SIDE in known
+        for name in (self.table, self.table + SIDE)[: 1 + self._has_side]:
+            self._load_collection(name)
+        vector, key, _ = self.as_attached(vector, key, metric)
+        described = self._call("describe_collection", self.table)
+        fields = {field["name"]: field for field in described["fields"]}
+        spaces = [name for name, of in fields.items() if of["type"] == DataType.FLOAT_VECTOR]
+        primary = next(field for field in fields.values() if field.get("is_primary"))
+        self._vector = backend.chosen("field of vectors", vector, spaces, self.name)
+        self._key = backend.chosen("key", key, [primary["name"]], self.name)
+        self.columns = {"vector": self._vector, "key": self._key}
+        self.is_key = backend.is_whole if primary["type"] == DataType.INT64 else backend.is_text
+        scalars = [name for name, of in fields.items() if of["type"] < FIRST_VECTOR]
+        self._own = [name for name in scalars if name != self._key]
+        self._own += ["$meta"] if described["enable_dynamic_field"] else []
+        self.n_features = int(fields[self._vector]["params"]["dim"])
+        names = self._call("list_indexes", self.table)
+        indexes = [self._call("describe_index", self.table, name) for name in names]
+        own = next((index for index in indexes if index["field_name"] == self._vector), None)
+        if own is None:
+            raise DatabaseError(f"{self.name} has no index of {self._vector!r}: make one first.")
+        self._metric_type, kind = own["metric_type"], own["index_type"]
+        self.metric = backend.own_metric(self._metric_type, METRICS, metric, self.name)
+        self._is_hnsw, self.exact = kind.startswith("HNSW"), kind in EXACT
 
     def count(self) -> int:
         """Return the number of points."""
-        return int(self._query(self._table, "", ["count(*)"])[0]["count(*)"])
+        return int(self._query(self.table, "", ["count(*)"])[0]["count(*)"])
 
     def scan(self, size: int) -> Iterator[Page]:
         """Yield every point once, in the order of keys."""
-        size = min(size, self._per_answer)
-        for entities in self._pages(self._table, self._key, size, [self._vector]):
-            yield self._page(entities)
+        size = min(size, self.points_at_once)
+        for found in self._pages(self.table, self._key, size, [self._vector]):
+            yield self._page(found)
 
-    def vectors(self, keys: Sequence[Key]) -> Page:
-        """Return those of some points that are there."""
-        return self._page(self._get(keys, [self._vector], self._per_answer))
+    def get(self, keys: Sequence[Key], what: What, where: Any = None) -> Iterable[tuple[Key, Any]]:
+        """Return points, which pass an expression."""
+        expression, values = _expression(where)
+        only = _among(self._key, keys) + (f" and ({expression})" if expression else "")
+        more = {"vector": [self._vector], "payload": self._own, "nothing": []}[what]
+        found = self._query(self.table, only, [self._key, *more], filter_params=values)
+        if what == "vector":
+            return [(entity[self._key], entity[self._vector]) for entity in found]
+        return [
+            (entity[self._key], {name: v for name, v in entity.items() if name != self._key})
+            for entity in found
+        ]
 
-    def search(self, vectors: FloatArray, k: int, where: Any = None) -> list[Hits]:
-        """Return the points nearest to each vector."""
+    def nearest(self, vectors: FloatArray, k: int, where: Any = None) -> list[Page]:
+        """Return the points nearest to each vector, in one exchange."""
         expression, values = _expression(where)
         effort = {"ef": max(64, 2 * k)} if self._is_hnsw else {}
-        found: list[Hits] = []
-        for some in portions(vectors, MOST_VECTORS):
-            answers = self._call(
-                "search",
-                self._table,
-                data=[vector.tolist() for vector in some],
-                anns_field=self._vector,
-                filter=expression,
-                filter_params=values,
-                limit=k,
-                output_fields=[self._key, self._vector],
-                search_params={"metric_type": self._metric_type, "params": effort},
-                consistency_level="Strong",
-            )
-            found += [
-                backend.nearest_first(
-                    self._page([hit["entity"] for hit in hits]), vector, self.metric
-                )
-                for hits, vector in zip(answers, some, strict=True)
-            ]
-        return found
-
-    def payload(self, keys: Sequence[Key]) -> Mapping[Key, dict[str, Any]]:
-        """Return the other fields of points, without vectors."""
-        found = self._get(keys, self._own)
-        return {
-            entity[self._key]: {name: v for name, v in entity.items() if name != self._key}
-            for entity in found
-        }
-
-    def matching(self, keys: Sequence[Key], where: Any) -> set[Key]:
-        """Return which of some points are there, and pass an expression."""
-        return {entity[self._key] for entity in self._get(keys, [], where=where)} & set(keys)
+        answers = self._call(
+            "search",
+            self.table,
+            data=vectors.tolist(),
+            anns_field=self._vector,
+            filter=expression,
+            filter_params=values,
+            limit=k,
+            output_fields=[self._key, self._vector],
+            search_params={"metric_type": self._metric_type, "params": effort},
+            consistency_level="Strong",
+        )
+        return [self._page([hit["entity"] for hit in hits]) for hits in answers]
 
     def load(self, ids: Sequence[str], fields: Sequence[str]) -> list[Record]:
-        """Return fields of some records, up to 10,000 in one exchange."""
-        found: list[Record] = []
-        for some in portions(ids if self._has_side else (), MOST_KEYS):
-            found += self._query(self._table + SIDE, _among("id", some), ["id", *fields])
+        """Return fields of some records."""
+        if not self._has_side:
+            return []
+        found = self._query(self.table + SIDE, _among("id", ids), ["id", *fields])
         return [_whole(entity) for entity in found]
 
     def load_all(self, size: int) -> Iterator[list[Record]]:
         """Yield all records."""
         if self._has_side:
-            for found in self._pages(self._table + SIDE, "id", min(size, MOST_KEYS), FIELDS):
+            for found in self._pages(self.table + SIDE, "id", min(size, backend.MOST_KEYS), FIELDS):
                 yield [_whole(entity) for entity in found]
 
     def store(self, records: Sequence[Record]) -> None:
-        """Write records."""
+        """Write records, whose texts are cut where they are too long for Milvus."""
         if not self._has_side:
             self._make_side()
         entities = [
-            {
-                "id": record["id"],
-                "checksum": record["checksum"],
-                "nearest": _cut(record["nearest"]),
-                "edges": _cut(record["edges"]),
-                "spare": [0.0, 0.0],
-            }
+            {**record, "spare": [0.0, 0.0], **{name: _cut(record[name]) for name in FIELDS[1:]}}
             for record in records
         ]
-        self._call("upsert", self._table + SIDE, entities)
+        self._call("upsert", self.table + SIDE, entities)
 
     def remove(self, ids: Sequence[str]) -> None:
         """Remove some records."""
-        for some in portions(ids if self._has_side else (), MOST_KEYS):
-            self._call("delete", self._table + SIDE, filter=_among("id", some))
+        if self._has_side:
+            self._call("delete", self.table + SIDE, filter=_among("id", ids))
 
     def detach(self) -> None:
         """Drop the collection of the graph."""
         if self._has_side:
-            self._call("drop_collection", self._table + SIDE)
+            self._call("drop_collection", self.table + SIDE)
             self._has_side = False
 
-    def close(self) -> None:
-        """Close the connection."""
-        self._client.close()
-
-    def _read_index(self, metric: str | None) -> None:
-        names = self._call("list_indexes", self._table)
-        indexes = [self._call("describe_index", self._table, name) for name in names]
-        own = next((index for index in indexes if index["field_name"] == self._vector), None)
-        if own is None:
-            raise DatabaseError(f"{self.name} has no index of {self._vector!r}: make one first.")
-        self._metric_type = own["metric_type"]
-        self.metric = backend.own_metric(self._metric_type, METRICS, metric, self.name)
-        self._is_hnsw = own["index_type"].startswith("HNSW")
-        self.exact = own["index_type"] in EXACT
+    def told(self, error: Exception) -> tuple[str, str]:
+        """Return what the client says."""
+        return _told(error)
 
     def _load_collection(self, name: str) -> None:
         if self._call("get_load_state", name)["state"].name != "Loaded":
             self._call("load_collection", name, timeout=LOADING)
 
     def _make_side(self) -> None:
-        side = self._table + SIDE
-        schema = self._client.create_schema(auto_id=False, enable_dynamic_field=False)
+        side = self.table + SIDE
+        schema = self.client.create_schema(auto_id=False, enable_dynamic_field=False)
         schema.add_field("id", DataType.VARCHAR, is_primary=True, max_length=LONGEST)
         schema.add_field("checksum", DataType.INT64)
         texts = {"element_type": DataType.VARCHAR, "max_length": LONGEST}
-        for name in ("nearest", "edges"):
+        for name in FIELDS[1:]:
             schema.add_field(name, DataType.ARRAY, max_capacity=MOST_TEXTS, **texts)
         schema.add_field("spare", DataType.FLOAT_VECTOR, dim=2)  # every collection must have one
-        index = self._client.prepare_index_params()
+        index = self.client.prepare_index_params()
         index.add_index("spare", index_type="FLAT", metric_type="L2")
         self._call("create_collection", side, schema=schema, index_params=index)
         self._load_collection(side)
         self._has_side = True
 
-    def _page(self, entities: Sequence[Record]) -> Page:
-        vectors = [entity[self._vector] for entity in entities]
-        return backend.as_page([entity[self._key] for entity in entities], vectors, self.n_features)
-
-    def _get(
-        self, keys: Sequence[Key], fields: Sequence[str], size: int = MOST_KEYS, where: Any = None
-    ) -> list[Record]:
-        expression, values = _expression(where)
-        found: list[Record] = []
-        for some in portions((key for key in keys if type(key) is self._key_type), size):
-            only = _among(self._key, some) + (f" and ({expression})" if expression else "")
-            found += self._query(self._table, only, fields, filter_params=values)
-        return found
+    def _page(self, entities: Iterable[Record]) -> Page:
+        return self.page((entity[self._key], entity[self._vector]) for entity in entities)
 
     def _pages(
         self, table: str, key: str, size: int, fields: Sequence[str]
@@ -330,30 +247,21 @@ class Milvus(Backend):
         self, table: str, expression: str, fields: Sequence[str], **options: Any
     ) -> list[Record]:
         options = {"consistency_level": "Strong", **options}
-        fields = list(fields) or [self._key]
-        return list(self._call("query", table, expression, output_fields=fields, **options))
+        return list(self._call("query", table, expression, output_fields=list(fields), **options))
 
     def _call(self, method: str, *args: Any, **options: Any) -> Any:
-        """Call a method of the client, with errors that say what to do."""
-        self.round_trips += 1
-        try:
-            with self._lock:
-                return getattr(self._client, method)(
-                    *args, **{"timeout": backend.WAITING, **options}
-                )
-        except (MilvusException, grpc.RpcError, grpc.FutureTimeoutError) as error:
-            raise _explained(error, self._place) from error
+        options = {"timeout": backend.WAITING, **options}
+        return self.call(getattr(self.client, method), *args, **options)
 
 
 def _is_no_error(record: logging.LogRecord) -> bool:
     return record.levelno < logging.WARNING
 
 
-def _explained(error: Exception, place: str) -> RankfoldError:
+def _told(error: Exception) -> tuple[str, str]:
     details = getattr(error, "details", None)  # of gRPC, whose text is a report of many lines
     said = str(getattr(error, "message", "") or (details() if callable(details) else "") or error)
-    text = f"{getattr(error, 'code', '')} {error} {said}"
-    return backend.explained(text, said, place, ERRORS)
+    return f"{getattr(error, 'code', '')} {error} {said}", said
 
 
 def _expression(where: Any) -> tuple[str, dict[str, Any]]:

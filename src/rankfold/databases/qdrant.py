@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from threading import RLock
 from typing import Any
 
 from rankfold.databases import backend
-from rankfold.databases.backend import FIELDS, MANIFEST, SIDE, Backend, Metric, Record, portions
-from rankfold.databases.protocol import Edges, Hits, Key, Page, Row
+from rankfold.databases.backend import (
+    FIELDS,
+    MANIFEST,
+    SIDE,
+    Database,
+    GoneError,
+    Key,
+    Page,
+    Record,
+)
 from rankfold.errors import DatabaseError, InputError, MissingExtraError, UnreachableError
 from rankfold.types import FloatArray
 
@@ -31,69 +38,75 @@ EXAMPLE = (
 FIELD = "_rankfold"
 """The payload field that holds a point's row."""
 
+WITHOUT_FIELD = models.PayloadSelectorExclude(exclude=[FIELD])
 HAS_ROW = models.Filter.model_validate({"must_not": [{"is_empty": {"key": FIELD}}]})
-METRICS: dict[str, Metric] = {"Cosine": "cosine", "Euclid": "euclidean"}
-MOST_KEYS = 10_000
-MOST_VECTORS = 64
-UUID_FORM = re.compile("[0-9a-fA-F]{8}(-?[0-9a-fA-F]{4}){3}-?[0-9a-fA-F]{12}")
+METRICS: dict[str, backend.Metric] = {"Cosine": "cosine", "Euclid": "euclidean"}
+ERRORS: list[backend.Explanation] = [
+    (
+        ("401", "403"),
+        DatabaseError,
+        "give qdrant://:api-key@host with one that may read and write",
+    ),
+    (("404",), GoneError, "it is not there, or no longer"),
+    (
+        ("408", "429", "500", "502", "503", "504"),
+        UnreachableError,
+        "see that Qdrant is well, and try later",
+    ),
+    (
+        ("no answer",),
+        UnreachableError,
+        "see that Qdrant runs there, and that the address is right",
+    ),
+]
 
 
-class GoneError(DatabaseError):
-    """A point or collection is not there, or no longer."""
+class Qdrant(Database):
+    """A collection of Qdrant, from a ``QdrantClient``.
 
-
-REFUSED = (DatabaseError, "give qdrant://:api-key@host with one that may read and write")
-LATER = (UnreachableError, "see that Qdrant is well, and try later")
-ANSWERS: dict[int | None, tuple[type[DatabaseError], str]] = {
-    401: REFUSED,
-    403: REFUSED,
-    404: (GoneError, "it is not there, or no longer"),
-    **dict.fromkeys((408, 429, 500, 502, 503, 504), LATER),
-}
-
-
-class Qdrant(Backend):
-    """A collection of Qdrant.
-
-    ``where`` is a ``Filter`` of qdrant-client, or the same as a dict. Whoever upserts a point
-    replaces its payload, and its row with it; `refresh` writes it again.
-
-    Parameters
-    ----------
-    client : QdrantClient
-    table : str
-        The collection.
-    vector : str, optional
-        Which of its named vectors; may be left out where there is one.
-    key, metric : str, optional
-        Must be "id", and the collection's own, if they are given.
-    place : str
-        How messages call the server.
+    ``where`` is a ``Filter`` of qdrant-client, or the same as a dict. ``vector`` is the name of a
+    named vector. Whoever upserts a point replaces its payload, and its row with it; `refresh`
+    writes it again.
     """
 
     rows_at_once = 500  # each is an operation of its own
+    failures = (
+        UnexpectedResponse, ResponseHandlingException, httpx.HTTPError, QdrantException,
+        KeyError, ValueError, RuntimeError,  # of the local mode
+    )  # fmt: skip
+    errors = ERRORS
 
-    def __init__(
-        self,
-        client: QdrantClient,
-        table: str,
-        vector: str | None = None,
-        *,
-        key: str | None = None,
-        metric: str | None = None,
-        place: str = "qdrant",
-    ) -> None:
-        self._client, self._table, self._place = client, table, place
-        self.name = f"{table!r} in {place}"
-        self.exact = "local" in type(client._client).__module__
-        self._lock: AbstractContextManager[Any] = RLock() if self.exact else nullcontext()
-        known = [found.name for found in self._call(client.get_collections).collections]
-        backend.chosen("collection", table, known, place)
+    @classmethod
+    def connect(cls, address: str) -> tuple[Any, str]:
+        """Return a client for ``qdrant://host:6333`` or ``qdrant:///folder``."""
+        at = backend.Address.of(address, "qdrant", 6333, EXAMPLE)
+        if at.host:
+            how: dict[str, Any] = {"https": at.tls, "api_key": at.password or None}
+            how |= {"timeout": int(backend.WAITING), "check_compatibility": False}
+            return QdrantClient(host=at.host, port=at.port, **how), at.shown
+        if not (Path(at.path) / "meta.json").is_file():
+            made = f"{at.path!r} is no folder that QdrantClient(path=...) made."
+            raise InputError(made, "address")
+        try:
+            return QdrantClient(path=at.path), at.shown
+        except RuntimeError as error:  # another process has it open
+            raise UnreachableError(f"{at.shown} cannot be opened ({error})") from None
+
+    def describe(self, vector: str | None, key: str | None, metric: backend.Metric | None) -> None:
+        """Find the vectors of the collection."""
+        self.is_key = _is_id
+        self.exact = "local" in type(self.client._client).__module__
+        if self.exact:
+            self.lock = RLock()
+        known = [found.name for found in self.call(self.client.get_collections).collections]
+        backend.chosen("collection", self.table, known, self.place)
+        vector, key, _ = self.as_attached(vector, key, metric)
         backend.chosen("key", key, ["id"], self.name)
-        spaces = self._call(client.get_collection, table).config.params.vectors or {}
+        spaces = self.call(self.client.get_collection, self.table).config.params.vectors or {}
         if not isinstance(spaces, dict):
             spaces = {"": spaces}
         self._vector = backend.chosen("vector", vector, spaces, self.name)
+        self.columns = {"vector": self._vector, "key": "id"}
         space = spaces[self._vector]
         kind = "sets of vectors" if space.multivector_config else space.distance.value
         self.metric = backend.own_metric(kind, METRICS, metric, self.name)
@@ -101,175 +114,124 @@ class Qdrant(Backend):
         self._there = models.Filter(must=[models.HasVectorCondition(has_vector=self._vector)])
         self._with_vector = [self._vector] if self._vector else True
 
-    @classmethod
-    def open(cls, address: str, table: str, vector: str | None = None, **options: Any) -> Qdrant:
-        """Open a collection at an address such as ``qdrant://host:6333`` or ``qdrant:///folder``.
-
-        Examples
-        --------
-        >>> Qdrant.open("qdrant://:secret@127.0.0.1:1?tls=true", "docs")
-        Traceback (most recent call last):
-        ...
-        rankfold.errors.UnreachableError: qdrant://127.0.0.1:1 does not answer (...
-        """
-        at = backend.Address.of(address, "qdrant", 6333, EXAMPLE)
-        if at.host:
-            client = QdrantClient(
-                host=at.host,
-                port=at.port,
-                https=at.tls,
-                api_key=at.password or None,
-                timeout=int(backend.WAITING),
-                check_compatibility=False,
-            )
-        elif not (Path(at.path) / "meta.json").is_file():
-            raise DatabaseError(f"{at.path!r} is no folder that QdrantClient(path=...) made.")
-        else:
-            try:
-                client = QdrantClient(path=at.path)
-            except RuntimeError as error:  # another process has it open
-                raise UnreachableError(f"{at.shown} cannot be opened ({error})") from None
-        try:
-            return cls(client, table, vector, place=at.shown, **options)
-        except BaseException:
-            client.close()
-            raise
-
     def count(self) -> int:
         """Return the number of points."""
-        counted = self._call(self._client.count, self._table, self._there, exact=True)
-        return int(counted.count)
+        return int(self.call(self.client.count, self.table, self._there, exact=True).count)
 
     def scan(self, size: int) -> Iterator[Page]:
         """Yield every point once: numbers first, then UUIDs."""
-        for records in self._scroll(self._there, size, with_vectors=self._with_vector):
-            yield self._page(records)
+        for points in self._scroll(self._there, size, with_vectors=self._with_vector):
+            yield self._page(points)
 
-    def vectors(self, keys: Sequence[Key]) -> Page:
-        """Return those of some points that are there."""
-        return self._page(self._get(keys, with_vectors=self._with_vector))
-
-    def search(self, vectors: FloatArray, k: int, where: Any = None) -> list[Hits]:
-        """Return the points nearest to each vector."""
-        only = None if where is None else _filter(where)
-        options: Any = {"limit": k, "with_vector": self._with_vector, "filter": only}
-        found: list[Hits] = []
-        for some in portions(vectors, MOST_VECTORS):
-            requests = [
-                models.QueryRequest(query=vector.tolist(), using=self._vector or None, **options)
-                for vector in some
-            ]
-            answers = self._call(self._client.query_batch_points, self._table, requests)
-            found += [
-                backend.nearest_first(self._page(answer.points), vector, self.metric)
-                for answer, vector in zip(answers, some, strict=True)
-            ]
-        return found
-
-    def payload(self, keys: Sequence[Key]) -> Mapping[Key, dict[str, Any]]:
-        """Return the payload of points, without the graph."""
-        own = models.PayloadSelectorExclude(exclude=[FIELD])
-        return {record.id: record.payload or {} for record in self._get(keys, with_payload=own)}
-
-    def matching(self, keys: Sequence[Key], where: Any) -> set[Key]:
-        """Return which of some points are there, and pass a filter."""
+    def get(
+        self, keys: Sequence[Key], what: backend.What, where: Any = None
+    ) -> Iterable[tuple[Key, Any]]:
+        """Return points, which pass a filter."""
+        fields: dict[str, Any] = {
+            "with_payload": WITHOUT_FIELD if what == "payload" else False,
+            "with_vectors": self._with_vector if what == "vector" else False,
+        }
         if where is None:
-            return {record.id for record in self._get(keys)}
-        found: set[Key] = set()
-        for some in _ids(keys):
-            both = models.Filter(must=[models.HasIdCondition(has_id=[*some]), _filter(where)])
-            for records in self._scroll(both, len(some)):
-                found.update(record.id for record in records)
-        return found
+            found = self.call(self.client.retrieve, self.table, keys, **fields)
+        else:
+            both = models.Filter(must=[models.HasIdCondition(has_id=[*keys]), _filter(where)])
+            found = [one for some in self._scroll(both, len(keys), **fields) for one in some]
+        if what == "vector":
+            return [(one.id, self._vector_of(one)) for one in found]
+        return [(one.id, one.payload or {}) for one in found]
 
-    def around(self, key: Key, n: int) -> Mapping[Key, Edges]:
+    def nearest(self, vectors: FloatArray, k: int, where: Any = None) -> list[Page]:
+        """Return the points nearest to each vector, in one exchange."""
+        only = None if where is None else _filter(where)
+        how: Any = {"limit": k, "with_vector": self._with_vector, "filter": only}
+        queries = [
+            models.QueryRequest(query=vector.tolist(), using=self._vector or None, **how)
+            for vector in vectors
+        ]
+        answers = self.call(self.client.query_batch_points, self.table, queries)
+        return [self._page(answer.points) for answer in answers]
+
+    def around(self, key: Key, n: int) -> dict[Key, backend.Edges]:
         """Return rows of about the ``n`` points nearest to a point, in one exchange."""
-        options = {"limit": n, "with_payload": [f"{FIELD}.edges"], "using": self._vector or None}
+        how = {"limit": n, "with_payload": [f"{FIELD}.edges"], "using": self._vector or None}
         try:
-            found = self._call(self._client.query_points, self._table, key, **options).points
+            found = self.call(self.client.query_points, self.table, key, **how).points
         except GoneError:
             return {}
-        return {r.id: backend.unpack_edges(r.payload[FIELD]["edges"]) for r in found if r.payload}
-
-    def begin(self, keys: Sequence[Key]) -> tuple[dict[str, Any] | None, Mapping[Key, Row]]:
-        """Return manifest and rows of some points, in two exchanges."""
-        return self.read_manifest(), self.rows(keys)
-
-    def read_manifest(self) -> dict[str, Any] | None:
-        """Return what is recorded of the graph."""
-        try:
-            records = self._call(self._client.retrieve, self._table + SIDE, [0])
-        except GoneError:
-            return None
-        return dict(json.loads(records[0].payload[MANIFEST])) if records else None
-
-    def write_manifest(self, manifest: Mapping[str, Any]) -> None:
-        """Record it in a collection of one point beside the user's."""
-        side = self._table + SIDE
-        if not self._call(self._client.collection_exists, side):
-            self._call(self._client.create_collection, side, vectors_config={})
-        text = json.dumps(dict(manifest))
-        point = models.PointStruct(id=0, vector={}, payload={MANIFEST: text})
-        self._call(self._client.upsert, side, [point])
+        return backend.unpacked_edges(_records(found))
 
     def load(self, ids: Sequence[str], fields: Sequence[str]) -> list[Record]:
-        """Return fields of some records, up to 10,000 in one exchange."""
-        wanted = [f"{FIELD}.{field}" for field in fields]
-        return _records(self._get([json.loads(name) for name in ids], with_payload=wanted))
+        """Return fields of some records; the manifest is in a collection of its own."""
+        found: list[Record] = []
+        if MANIFEST in ids:
+            with suppress(GoneError):
+                manifests = self.call(self.client.retrieve, self.table + SIDE, [0])
+                found += [one.payload for one in manifests]
+        keys = [json.loads(name) for name in ids if name != MANIFEST]
+        if keys:
+            wanted = [f"{FIELD}.{field}" for field in fields]
+            points = self.call(self.client.retrieve, self.table, keys, with_payload=wanted)
+            found += _records(points)
+        return found
 
     def load_all(self, size: int) -> Iterator[list[Record]]:
-        """Yield all records."""
-        for found in self._scroll(HAS_ROW, size, with_payload=[FIELD]):
-            yield _records(found)
+        """Yield all records but the manifest."""
+        for points in self._scroll(HAS_ROW, size, with_payload=[FIELD]):
+            yield _records(points)
 
     def store(self, records: Sequence[Record]) -> None:
         """Write records; those of points that are gone by now are left out."""
-        rows = {json.loads(r["id"]): {field: r[field] for field in FIELDS} for r in records}
+        rows = {r["id"]: r for r in records}
+        if manifest := rows.pop(MANIFEST, None):
+            side = self.table + SIDE
+            if not self.call(self.client.collection_exists, side):
+                self.call(self.client.create_collection, side, vectors_config={})
+            point = models.PointStruct(id=0, vector={}, payload=dict(manifest))
+            self.call(self.client.upsert, side, [point])
+        fields = {
+            json.loads(name): {field: row[field] for field in FIELDS} for name, row in rows.items()
+        }
         try:
-            self._set(rows)
+            self._set(fields)
         except GoneError:
-            there = self.matching(list(rows), None)
-            self._set({key: row for key, row in rows.items() if key in there})
+            there = self.matching(list(fields), None)
+            self._set({key: row for key, row in fields.items() if key in there})
 
     def remove(self, ids: Sequence[str]) -> None:
         """Remove some records."""
-        for some in _ids([json.loads(name) for name in ids]):
-            with suppress(GoneError):  # said of some points after it was done for all others
-                self._call(self._client.delete_payload, self._table, [FIELD], points=some)
+        self._clear([json.loads(name) for name in ids])
 
     def detach(self) -> None:
-        """Remove the payload field, then the record."""
-        for records in self._scroll(HAS_ROW, MOST_KEYS):
-            self.remove_rows([record.id for record in records])
-        if self._call(self._client.collection_exists, self._table + SIDE):
-            self._call(self._client.delete_collection, self._table + SIDE)
+        """Remove the payload field, then the manifest."""
+        for points in self._scroll(HAS_ROW, backend.MOST_KEYS):
+            self._clear([point.id for point in points])
+        if self.call(self.client.collection_exists, self.table + SIDE):
+            self.call(self.client.delete_collection, self.table + SIDE)
 
-    def close(self) -> None:
-        """Close the client."""
-        self._client.close()
+    def told(self, error: Exception) -> tuple[str, str]:
+        """Return the status of an answer, and what the server says; the local mode has none."""
+        if isinstance(error, UnexpectedResponse):
+            return str(error.status_code), error.content.decode(errors="replace")
+        if isinstance(error, KeyError | ValueError | RuntimeError):
+            gone = isinstance(error, KeyError) or "not found" in str(error)
+            return "404" if gone else "", str(error)
+        return "no answer", str(error)
 
-    def _page(self, records: Sequence[Any]) -> Page:
-        found = {
-            record.id: own.get(self._vector) if isinstance(own := record.vector, dict) else own
-            for record in records
-        }
-        keys = [key for key, vector in found.items() if vector is not None]
-        return backend.as_page(keys, [found[key] for key in keys], self.n_features)
+    def _vector_of(self, point: Any) -> Any:
+        own = point.vector
+        return own.get(self._vector) if isinstance(own, dict) else own
 
-    def _get(self, keys: Sequence[Key], **fields: Any) -> list[Any]:
-        fields = {"with_payload": False, **fields}
-        found: list[Any] = []
-        for some in _ids(keys):
-            found += self._call(self._client.retrieve, self._table, some, **fields)
-        return found
+    def _page(self, points: Iterable[Any]) -> Page:
+        return self.page((point.id, self._vector_of(point)) for point in points)
 
     def _scroll(self, only: Any, size: int, **fields: Any) -> Iterator[list[Any]]:
         options = {"with_payload": False, "limit": size, **fields}
-        scroll, offset = self._client.scroll, None
+        offset = None
         while True:
-            records, offset = self._call(scroll, self._table, only, offset=offset, **options)
-            if records:
-                yield records
+            scroll = self.client.scroll
+            points, offset = self.call(scroll, self.table, only, offset=offset, **options)
+            if points:
+                yield points
             if offset is None:
                 return
 
@@ -281,27 +243,15 @@ class Qdrant(Backend):
             for key, row in rows.items()
         ]
         if operations:
-            self._call(self._client.batch_update_points, self._table, operations)
+            self.call(self.client.batch_update_points, self.table, operations)
 
-    def _call(self, method: Callable[..., Any], *args: Any, **options: Any) -> Any:
-        """Call a method of the client, with errors that say what to do."""
-        self.round_trips += 1
-        try:
-            with self._lock:
-                return method(*args, **options)
-        except UnexpectedResponse as error:
-            said = error.content.decode(errors="replace")[:300]
-            kind, advice = ANSWERS.get(error.status_code, (DatabaseError, "it cannot do that"))
-            raise kind(f"{self._place} refuses a request ({said}): {advice}.") from error
-        except (ResponseHandlingException, httpx.HTTPError, QdrantException) as error:
-            raise UnreachableError(
-                f"{self._place} does not answer ({error}): see that Qdrant runs there, and that "
-                "the address is right."
-            ) from error
-        except (KeyError, ValueError, RuntimeError) as error:  # of the local mode
-            gone = isinstance(error, KeyError) or "not found" in str(error)
-            kind = GoneError if gone else DatabaseError
-            raise kind(f"{self.name} cannot do what it was asked ({error}).") from error
+    def _clear(self, keys: Sequence[Key]) -> None:
+        with suppress(GoneError):  # said of some points after it was done for all others
+            self.call(self.client.delete_payload, self.table, [FIELD], points=keys)
+
+
+def _is_id(key: Key) -> bool:
+    return backend.is_uuid(key) or (type(key) is int and 0 <= key < 2**64)
 
 
 def _filter(where: Any) -> models.Filter:
@@ -315,12 +265,5 @@ def _filter(where: Any) -> models.Filter:
         ) from None
 
 
-def _ids(keys: Sequence[Key]) -> Iterator[list[Key]]:
-    """Yield those keys that can be ids of Qdrant, whole numbers and UUIDs, in portions."""
-    numbers = (key for key in keys if isinstance(key, int) and 0 <= key < 2**64)
-    uuids = (key for key in keys if isinstance(key, str) and UUID_FORM.fullmatch(key))
-    return portions((*numbers, *uuids), MOST_KEYS)
-
-
-def _records(found: Iterable[Any]) -> list[Record]:
-    return [{"id": json.dumps(r.id), **r.payload[FIELD]} for r in found if r.payload]
+def _records(points: Iterable[Any]) -> list[Record]:
+    return [{"id": backend.as_id(p.id), **p.payload[FIELD]} for p in points if p.payload]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -71,9 +71,19 @@ class IndexQuery:
         slots = np.concatenate(
             [_slots(store, self.ids, "ids"), _slots(store, self.negative, "negative")]
         )
-        found, counts = np.unique(slots, return_counts=True)
-        if len(found) < len(slots):
-            (twice,) = store.ids_of(found[[counts.argmax()]])
+        of_points, vectors, of_vectors = self.examples(slots, n_features)
+        return Query(slots, vectors, [*of_points, *of_vectors])
+
+    def examples(
+        self, points: IntArray, n_features: int
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Check the examples; return weights of points, vectors, and weights of vectors.
+
+        ``points`` are those of ids and negative, in this order. Negative ones come last.
+        """
+        found, counts = np.unique(points, return_counts=True)
+        if len(found) < len(points):
+            twice = [*self.ids, *self.negative][np.flatnonzero(points == found[counts.argmax()])[0]]
             raise InputError(
                 f"{twice!r} is an example more than once, among ids and negative; name it once, "
                 "and give it a larger weight to make it count more."
@@ -96,14 +106,10 @@ class IndexQuery:
                 "name what is not looked for as negative.",
                 "weights",
             )
-        against = RANKERS[self.method].negative_weight
-        weights = [
-            *given[:n_ids],
-            *[against] * len(self.negative),
-            *given[n_ids:],
-            *[against] * len(opposed),
-        ]
-        return Query(slots, np.concatenate([vectors, opposed]), weights)
+        against = np.full(len(self.negative) + len(opposed), RANKERS[self.method].negative_weight)
+        of_points = np.concatenate([given[:n_ids], against[: len(self.negative)]])
+        of_vectors = np.concatenate([given[n_ids:], against[len(self.negative) :]])
+        return of_points, np.concatenate([vectors, opposed]), of_vectors
 
 
 def _slots(store: Store, ids: list[Any], argument: str) -> IntArray:
@@ -262,6 +268,23 @@ class Reason:
     explanation: Explanation
     names: dict[int, Any]
 
+    @classmethod
+    def of(
+        cls, ranker: Ranker, query: Query, slot: int, ids_of: Callable[[list[int]], list[Any]]
+    ) -> Reason:
+        """Explain the place of a point in the answer of a ranker."""
+        if slot in query.ids:
+            raise InputError(
+                f"{ids_of([slot])[0]!r} is an example of the query, which is not ranked; ask for "
+                "another."
+            )
+        found = explain(ranker, query, slot, negative_weight=Distance.negative_weight)
+        slots = [slot, *(example.point for example in found.examples)]
+        for step in found.path.steps if found.path else ():
+            slots += [step.start, step.end]
+        known = sorted({int(one) for one in slots if one is not None})
+        return cls(found, dict(zip(known, ids_of(known), strict=True)))
+
     def to_text(self, width: int = 78) -> str:
         """Return it in words."""
         return self.explanation.to_text(self.names, width)
@@ -348,17 +371,7 @@ class QueryExecutor:
             store = self._backend.store
             (slot,) = store.slots_of([point])
             query = asked.query(store, engine.n_features)
-            if slot in query.ids:
-                raise InputError(
-                    f"{point!r} is an example of the query, which is not ranked; ask for another."
-                )
-            ranker, weight = self._fitted(asked, engine), Distance.negative_weight
-            explanation = explain(ranker, query, int(slot), negative_weight=weight)
-            slots = [slot, *(example.point for example in explanation.examples)]
-            for step in explanation.path.steps if explanation.path else ():
-                slots += [step.start, step.end]
-            known = sorted({int(one) for one in slots if one is not None})
-            return Reason(explanation, dict(zip(known, store.ids_of(known), strict=True)))
+            return Reason.of(self._fitted(asked, engine), query, int(slot), store.ids_of)
 
     def _ranking(self, asked: IndexQuery, engine: VectorEngine) -> Ranking:
         store = self._backend.store

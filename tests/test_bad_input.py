@@ -68,7 +68,7 @@ ASK = {
     "vector nan": ({"vectors": [0, 0, 0, np.nan]}, "row 0 of vectors holds NaN or infinity"),
     "vector word": ({"vectors": ["1", "2", "3", "4"]}, "vectors holds <U1 values"),
     "vector complex": ({"vectors": X[0] * 1j}, "vectors holds complex128 values"),
-    "vector sparse": ({"vectors": sparse.csr_array(X)}, "must be a dense array"),
+    "vector sparse": ({"vectors": sparse.csr_array(X[:1])}, "must be a dense array"),
     "vector ragged": ({"vectors": [[1.0], [1.0, 2.0]]}, "rows of equal length"),
     "weights few": ({"ids": [1, 2], "weights": [1]}, "the query has 2 examples"),
     "weights vanish": ({"ids": [1, 2], "weights": [1e-300, 1e300]}, "the smallest vanishes"),

@@ -232,7 +232,8 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
         >>> ranker.rank(ids=[0, 5], top=3).ids
         array([120, 330, 238])
         """
-        check_examples(vectors, "search")
+        if vectors is not None:
+            check_examples(vectors, "search")
         a_row = isinstance(ids, Integral) and not isinstance(ids, bool)
         query = (
             ids if a_row and vectors is None and weights is None else Query(ids, vectors, weights)

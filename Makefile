@@ -8,10 +8,13 @@ MINIMUM := out/minimum
 OLD_WARNINGS := -W default::DeprecationWarning -W default::PendingDeprecationWarning -W default::FutureWarning \
 	-W default::pydantic.warnings.UnsupportedFieldAttributeWarning
 
+# There is a worker for each core already; threads of BLAS and FAISS on top of them wait for each other.
+ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
+
 # Packages are compiled when they are first imported, not in every process that a test starts.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo serve reproduce reproduction-pages gallery test test-browser test-package test-extras test-minimum package page-picture lint format bench docs clean install
+.PHONY: demo serve reproduce reproduction-pages gallery test test-all test-browser test-package test-extras test-minimum package page-picture lint format bench docs clean install
 .DEFAULT_GOAL := demo
 
 install: $(INSTALLED)
@@ -57,8 +60,13 @@ gallery: install
 		echo "== $$script"; $(BIN)/python $$script --out docs/images/gallery || failed=1; \
 	done; exit $$failed
 
+# Every capability once, and a fifth of the random examples.
 test: install
-	$(BIN)/python -m pytest -n auto --dist loadfile --durations=20
+	$(ONE_THREAD) $(BIN)/python -m pytest -n auto --dist loadfile --durations=20 -m "not slow" --hypothesis-profile=quick
+
+# Everything.
+test-all: install
+	$(ONE_THREAD) $(BIN)/python -m pytest -n auto --dist loadfile --durations=20
 
 # Apart from the other tests, because it needs a browser; screenshots are in out/screenshots.
 test-browser: install

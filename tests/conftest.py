@@ -2,6 +2,7 @@ import os
 import signal
 from pathlib import Path
 
+import effort  # noqa: F401
 import pytest
 
 from rankfold import datasets

@@ -85,6 +85,7 @@ def test_index_holds_the_digits_and_how_they_are_pictures(demo):
     assert images == {"size": [8, 8], "colour": False, "scale": load_digits().data.max()}
 
 
+@pytest.mark.slow
 def test_index_is_replaced(tmp_path):
     Index.build([[0.0], [1.0]], path=tmp_path / "digits").close()
     run(tmp_path, 0, Console(file=StringIO()))

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 import reference
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.model_selection import GridSearchCV
@@ -123,7 +124,7 @@ def test_a_seed_gives_the_same_whatever_the_threads(digits):
     assert not np.array_equal(one, other)
 
 
-@settings(max_examples=10, deadline=None)
+@examples(10)
 @given(st.integers(0, 2**32 - 1))
 def test_permuted_points_have_permuted_products(seed):
     X = datasets.load("digits").X[:150]

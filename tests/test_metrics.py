@@ -3,7 +3,8 @@
 import ir_measures
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from ir_measures import AP, RR, P, Qrel, R, Rprec, ScoredDoc, nDCG
 
@@ -41,7 +42,7 @@ def judged_runs(draw):
     return run, qrels
 
 
-@settings(deadline=None, max_examples=150)
+@examples(150)
 @given(judged_runs())
 def test_equal_to_ir_measures_on_runs_with_ties(case):
     run, qrels = case
@@ -94,7 +95,7 @@ def test_bulls_eye_counts_the_query_where_it_is_a_result():
     assert metrics.bulls_eye([True] * 20 + [False] * 60, 20) == 1.0
 
 
-@settings(deadline=None)
+@examples(100)
 @given(st.lists(st.booleans(), min_size=1, max_size=40), st.integers(0, 5))
 def test_trapezoids_are_the_area_below_the_curve(relevant, n_missed):
     n_relevant = max(1, sum(relevant) + n_missed)
@@ -107,7 +108,7 @@ def test_trapezoids_are_the_area_below_the_curve(relevant, n_missed):
     assert found <= metrics.average_precision(relevant, n_relevant) + 1e-12
 
 
-@settings(deadline=None)
+@examples(100)
 @given(st.lists(st.booleans(), min_size=1, max_size=30), st.integers(1, 40))
 def test_bounds_and_the_perfect_ranking(relevant, cutoff):
     n_relevant = max(1, sum(relevant))

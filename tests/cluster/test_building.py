@@ -49,6 +49,7 @@ def test_cells_that_workers_fill_are_those_of_one_process(client, many, tmp_path
     assert abs(np.mean(shared) - built.recall) < 0.03
 
 
+@pytest.mark.slow
 def test_points_of_no_cells_are_searched_through_all(client, shards, whole, tmp_path):
     X = np.random.default_rng(0).normal(size=(20_010, 18)).astype(np.float32)
     parts, options = shards("npy", X), {"metric": "cosine", "recall": 1.0, "n_neighbors": 1}

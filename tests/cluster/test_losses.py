@@ -41,7 +41,7 @@ def wait_for(folder, pattern, seconds=60.0):
     return False
 
 
-@pytest.mark.parametrize("stage", ["points-*", "rows-*"])
+@pytest.mark.parametrize("stage", ["points-*", pytest.param("rows-*", marks=pytest.mark.slow)])
 def test_the_result_is_the_same_when_a_worker_is_killed(stage, client, many, tmp_path):
     before, killed = client.run(os.getpid), []
 
@@ -120,6 +120,7 @@ def test_ctrl_c_leaves_nothing(shards, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["npy"]
 
 
+@pytest.mark.slow
 def test_ctrl_c_while_workers_start_says_no_more_than_that(shards, X, tmp_path):
     running = building(shards("npy", X).shards, tmp_path / "made")
     try:

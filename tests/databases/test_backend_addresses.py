@@ -145,6 +145,7 @@ def test_keys_and_filters_break_out_of_nothing(tmp_path, make):
     database.close()
 
 
+@pytest.mark.slow
 def test_a_file_of_milvus_lite_is_for_one_process(tmp_path):
     milvus(tmp_path, Points.make(3, "int", "cosine"))
     code = (

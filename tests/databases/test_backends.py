@@ -9,12 +9,21 @@ from rankfold.errors import DatabaseError, InputError
 
 N = 2_600
 KINDS = [("int", "cosine"), ("text", "euclidean")]
+IN_FULL = "postgresql"
+"""The database that quick tests see with every kind of key and metric."""
 
 
 @pytest.fixture(
     scope="module",
-    params=[(name, *kind) for name in BACKENDS for kind in KINDS],
-    ids="-".join,
+    params=[
+        pytest.param(
+            (name, *kind),
+            id="-".join((name, *kind)),
+            marks=() if name == IN_FULL or kind == KINDS[0] else pytest.mark.slow,
+        )
+        for name in BACKENDS
+        for kind in KINDS
+    ],
 )
 def pair(request, tmp_path_factory):
     """A collection, and what is in it; tests leave both as they were."""

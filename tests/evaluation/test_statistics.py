@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
@@ -15,7 +16,7 @@ from rankfold.evaluation.measures import (
 UNIT = st.floats(0, 1, allow_subnormal=False)
 
 
-@settings(deadline=None, max_examples=25)
+@examples(25)
 @given(arrays(np.float64, st.tuples(st.integers(1, 30), st.integers(1, 3)), elements=UNIT))
 def test_interval_holds_the_mean(values):
     low, high = bootstrap_interval(values)

@@ -3,7 +3,8 @@
 import ir_measures
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from ir_measures import AP, nDCG
 
@@ -94,7 +95,7 @@ def test_a_query_that_a_run_leaves_out_scores_nothing():
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 
 
-@settings(deadline=None)
+@examples(100)
 @given(st.lists(st.one_of(FINITE, st.sampled_from([0.0, -0.0, 1.0, -1e-45])), max_size=30))
 def test_scores_fall_strictly_for_every_reader(scores):
     falling = np.sort(np.array(scores))[::-1]

@@ -122,7 +122,14 @@ def test_every_example_has_claims():
     assert set(EXAMPLES) - TESTED_APART == set(CLAIMS)
 
 
-@pytest.mark.parametrize("name", sorted(CLAIMS))
+LONG = {"digits_retrieval", "one_graph", "shape_vectors", "when_it_hurts"}
+"""They evaluate many queries, or learn a graph."""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.slow if name in LONG else ()) for name in sorted(CLAIMS)],
+)
 def test_example(name, tmp_path, monkeypatch, capsys):
     monkeypatch.syspath_prepend(ROOT / "examples")
     spec = spec_from_file_location(name, ROOT / "examples" / f"{name}.py")
@@ -148,6 +155,7 @@ def test_example_is_in_the_gallery(name):
     assert f"](#{anchor})" in overview
 
 
+@pytest.mark.slow
 def test_example_runs_from_the_command_line(tmp_path):
     script = ROOT / "examples" / "own_graph.py"
     command = [sys.executable, script, "--out", tmp_path]

@@ -47,6 +47,7 @@ def test_every_channel_is_convolved_with_its_own_kernel(size, stride):
         np.testing.assert_allclose(found[0, ..., channel], expected, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_shape_tells_toy_cars_apart_by_their_features(model, load):
     data = load("coil20")
     cars = np.isin(data.labels, CARS)

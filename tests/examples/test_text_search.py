@@ -12,6 +12,7 @@ def texts():
     return load()
 
 
+@pytest.mark.slow
 def test_questions_find_more_of_their_subject_by_shape(tmp_path):
     figures = text_search.main(tmp_path)
     assert figures["questions by RAN"] > figures["questions by cosine"]

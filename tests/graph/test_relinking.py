@@ -1,7 +1,8 @@
 """A graph that follows its lists is the one made of them anew."""
 
 import numpy as np
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from ran_cases import RAN
 
@@ -9,7 +10,7 @@ from rankfold.graph.symmetric import link, relink
 from rankfold.neighbors import DynamicEngine
 
 
-@settings(deadline=None)
+@examples(100)
 @given(st.integers(0, 10_000), st.integers(0, 4), st.integers(1, 12))
 def test_following_is_linking_anew(seed, n_new, n_changed):
     rng = np.random.default_rng(seed)

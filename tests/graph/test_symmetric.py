@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rankfold.graph.adaptive import affinity_matrix, symmetrize
@@ -8,7 +9,7 @@ from rankfold.graph.symmetric import link
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@settings(deadline=None)
+@examples(100)
 @given(seed=st.integers(0, 10_000), n=st.integers(1, 30), width=st.integers(1, 6))
 def test_link_is_the_mean_of_the_lists_and_their_transpose(dtype, seed, n, width):
     rng = np.random.default_rng(seed)

@@ -131,7 +131,10 @@ def test_few_points(n):
 
 
 @pytest.mark.parametrize("X", [RINGS, STRANDS])
-@pytest.mark.parametrize("left", [1, 2, 3, 6, 7, 8, 11, 12, 13])
+@pytest.mark.parametrize(
+    "left",
+    [1, 6, 12] + [pytest.param(left, marks=pytest.mark.slow) for left in (2, 3, 7, 8, 11, 13)],
+)
 def test_hardly_any_learned_points_are_left(X, left):
     with Index.build(X, n_neighbors=5) as index:
         index.learn()

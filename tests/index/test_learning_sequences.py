@@ -1,7 +1,8 @@
 """A learned graph under any sequence of changes: who keeps learned neighbours, and what follows."""
 
 import numpy as np
-from hypothesis import Phase, settings
+from effort import examples
+from hypothesis import Phase
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
@@ -150,9 +151,8 @@ def pairs(lists, row):
 
 
 TestLiving = Living.TestCase
-TestLiving.settings = settings(
-    deadline=None,
-    max_examples=12,
+TestLiving.settings = examples(
+    12,
     stateful_step_count=15,
     phases=[Phase.reuse, Phase.generate],  # shrinking takes minutes
 )

@@ -29,21 +29,24 @@ def check_state(index, least, most):
     raise AssertionError(f"after {least} to {most} changes there are {held}")
 
 
-def test_every_acknowledged_change_survives_a_kill(tmp_path):
+@pytest.mark.parametrize(
+    "n_kills", [3, pytest.param(N_KILLS, marks=pytest.mark.slow)], ids=["few", "many"]
+)
+def test_every_acknowledged_change_survives_a_kill(tmp_path, n_kills):
     path = tmp_path / "index"
     growing.create(path)
     moments = random.Random(0)
     found = 0
     with Writer(path) as writer:
-        for _ in range(N_KILLS):
+        for _ in range(n_kills):
             told = writer.start(found)
             time.sleep(moments.uniform(0, 0.05))
             told = max(told, writer.kill())
             with Index.open(path, write=moments.random() < 0.5) as index:
                 found, expected = check_state(index, told, told + 1)
                 check_holds(index, expected)
-    print(f"{N_KILLS} writers of an index killed, all of {found} changes kept")  # noqa: T201
-    assert found >= N_KILLS
+    print(f"{n_kills} writers of an index killed, all of {found} changes kept")  # noqa: T201
+    assert found >= n_kills
 
 
 def test_readers_follow_a_writer_in_another_process(tmp_path):

@@ -4,7 +4,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
-from hypothesis import Phase, settings
+from effort import examples
+from hypothesis import Phase
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from index_cases import COLUMNS, Expected, check_holds, lists, payload, stored_payload, vectors
@@ -150,9 +151,8 @@ class Changing(RuleBasedStateMachine):
 
 
 TestChanging = Changing.TestCase
-TestChanging.settings = settings(
-    deadline=None,
-    max_examples=8,
+TestChanging.settings = examples(
+    8,
     stateful_step_count=12,
     phases=[Phase.reuse, Phase.generate],  # shrinking takes minutes
 )

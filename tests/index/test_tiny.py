@@ -8,7 +8,7 @@ from rankfold import RANKERS, Index
 
 
 @pytest.mark.parametrize("method", RANKERS)
-@pytest.mark.parametrize("n", [1, 2, 3, 5])
+@pytest.mark.parametrize("n", [1, 2, pytest.param(3, marks=pytest.mark.slow), 5])
 @pytest.mark.parametrize("alike", [True, False])
 def test_few_points(method, n, alike):
     X = np.ones((n, 3)) if alike else np.random.default_rng(n).normal(size=(n, 3))

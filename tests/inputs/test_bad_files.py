@@ -8,7 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from effort import examples
+from hypothesis import HealthCheck, example, given
 from hypothesis import strategies as st
 from PIL import Image
 
@@ -16,7 +17,6 @@ from rankfold.errors import InputError, MissingExtraError
 from rankfold.inputs import READERS, read_points
 from rankfold.inputs.images import SUFFIXES
 
-EXAMPLES = 60
 ROWS = np.random.default_rng(0).standard_normal((6, 4))
 
 
@@ -214,7 +214,7 @@ def test_any_bytes_are_points_or_one_line(tmp_path, ending):
     changed = st.builds(damaged, st.integers(0, 10**6), st.integers(0, 255))
     headed = st.binary(max_size=200).map(lambda tail: content[:16] + tail)
 
-    @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
+    @examples(60, suppress_health_check=list(HealthCheck))
     @given(cut | changed | headed | st.binary(max_size=300))
     @example(content)
     def check(stuff):

@@ -133,6 +133,13 @@ def test_the_same_seed_gives_the_same_lists():
     np.testing.assert_array_equal(first.indices, second.indices)
 
 
+def test_threads_search_as_one_does():
+    X = clustered(1000)
+    alone, together = (FaissEngine(X, recall=1.0, n_threads=n) for n in (1, 2))
+    for ask in (lambda engine: engine.rows(np.arange(1000), 5), lambda engine: engine.search(X, 5)):
+        np.testing.assert_array_equal(ask(together).indices, ask(alone).indices)
+
+
 def test_refining_equals_the_reference():
     rng = np.random.default_rng(0)
     X = rng.integers(0, 3, size=(40, 4)).astype(np.float32)

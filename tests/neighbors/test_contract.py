@@ -5,7 +5,8 @@ from functools import cache
 import numpy as np
 import pytest
 import reference
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from ran_cases import RAN
 
@@ -116,7 +117,7 @@ def test_nearest_among_given_distances(metric):
 
 
 @every_engine
-@settings(deadline=None, max_examples=30)
+@examples(30)
 @given(seed=st.integers(0, 10_000), n=st.integers(1, 130), k=st.integers(1, 8))
 def test_ties_and_duplicates_go_by_index(name, seed, n, k):
     """Whole numbers have exact distances, so ties are ties whatever the route."""
@@ -132,7 +133,7 @@ def test_ties_and_duplicates_go_by_index(name, seed, n, k):
 
 
 @every_engine
-@settings(deadline=None, max_examples=20)
+@examples(20)
 @given(seed=st.integers(0, 10_000))
 def test_the_order_of_the_points_does_not_matter(name, seed):
     X = points(250, seed=seed)

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 import reference
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rankfold import ExactEngine, InputError
@@ -44,7 +45,7 @@ def test_blocks_do_not_change_the_answer(metric):
     np.testing.assert_allclose(whole.sq_distances, blocked.sq_distances, rtol=1e-14)
 
 
-@settings(deadline=None)
+@examples(100)
 @given(
     seed=st.integers(0, 10_000),
     n=st.integers(1, 200),

@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from ran_cases import RAN
 from scipy import sparse
@@ -65,7 +66,7 @@ def test_squared_distances_are_used_as_they_are(digits, finder):
     same(squared.rank(0, top=20), RAN(metric="precomputed").fit(graph).rank(0, top=20))
 
 
-@settings(deadline=None, max_examples=30)
+@examples(30)
 @given(seed=st.integers(0, 10_000), n=st.integers(2, 40), k=st.integers(1, 45))
 def test_lists_of_a_full_graph_are_those_of_the_exact_engine(seed, n, k):
     X = np.random.default_rng(seed).integers(0, 3, size=(n, 2)).astype(float)  # many duplicates

@@ -4,7 +4,8 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rankfold import ExactEngine, FaissEngine, InputError, Query
@@ -81,7 +82,7 @@ def same_state(engine, other):
         np.testing.assert_array_equal(array, others[name], err_msg=name)
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(
     seed=st.integers(0, 10_000),
     n=st.integers(1, 40),
@@ -128,7 +129,7 @@ def test_lists_of_more_points(metric, tied):
         followed.check_lists(6)
 
 
-@settings(deadline=None, max_examples=25)
+@examples(25)
 @given(seed=st.integers(0, 10_000), left=st.integers(0, 4), metric=st.sampled_from(METRICS))
 def test_hardly_anything_is_left(seed, left, metric):
     rng = np.random.default_rng(seed)

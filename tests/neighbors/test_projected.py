@@ -6,7 +6,8 @@ from itertools import permutations, product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rankfold import ExactEngine, FaissEngine
@@ -75,7 +76,7 @@ def projection_of(engine):
     return engine._indexes["flat"]._shortcut._projection
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(
     seed=st.integers(0, 10_000),
     make=st.sampled_from(SETS),

@@ -27,6 +27,7 @@ def test_one_walk_shows_what_single_runs_give(load, guard):
     assert course.stopped > 0
 
 
+@pytest.mark.slow
 def test_removing_the_diagonal_lifts_transduction_on_usps(load):
     (usps,) = (table for table in TABLES if table.dataset == "usps")
     work = extras.diagonal_work([usps], {"usps": load("usps")})

@@ -15,6 +15,8 @@ from rankfold.paper.work import measure
 
 TABLES = read_tables()
 ROWS = [(table, row) for table in TABLES for row in table.rows]
+LONG = {("Table 1", "GT"), ("Table 2", "GT")}
+"""Rows that take thousands of steps."""
 
 SMALL = """
 [[tables]]
@@ -34,7 +36,16 @@ recall = { printed = 2.5, status = "exact" }
 
 
 @pytest.mark.parametrize(
-    ("table", "row"), ROWS, ids=[f"{table.name}-{row.method}" for table, row in ROWS]
+    ("table", "row"),
+    [
+        pytest.param(
+            table,
+            row,
+            id=f"{table.name}-{row.method}",
+            marks=pytest.mark.slow if (table.name, row.method) in LONG else (),
+        )
+        for table, row in ROWS
+    ],
 )
 def test_figures_are_as_near_as_recorded(load, table, row):
     found = measure(row.ranker(), load(table.dataset), table.cutoff, row.metric)

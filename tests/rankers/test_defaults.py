@@ -5,7 +5,11 @@ import pytest
 
 from rankfold import RAN, Distance, Query
 
-SETS = ["digits", "usps", "orl", "yale", "coil20", "umist"]
+SETS = [
+    "digits",
+    "yale",
+    *(pytest.param(name, marks=pytest.mark.slow) for name in ("usps", "orl", "coil20", "umist")),
+]
 
 
 def precision_at_class_size(ranker, dataset):
@@ -23,7 +27,7 @@ def test_defaults_never_hurt(load, name):
     assert found >= plain - 0.5
 
 
-@pytest.mark.parametrize("name", ["digits", "usps"])
+@pytest.mark.parametrize("name", ["usps", pytest.param("digits", marks=pytest.mark.slow)])
 def test_an_unseen_copy_answers_like_its_point(load, name):
     dataset = load(name)
     ranker = RAN().fit(dataset.X)

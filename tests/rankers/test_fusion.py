@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 import reference
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from ran_cases import QUERIES, by_reference, rank_quietly, sheet
 from scipy import sparse
@@ -75,7 +76,7 @@ def test_blends_agree_with_the_reference(solver, name):
     n_neighbors=st.integers(2, 8),
     budget=st.one_of(st.none(), st.integers(5, 60)),
 )
-@settings(max_examples=30, deadline=None)
+@examples(30)
 def test_the_true_error_is_within_the_bound_and_the_certificate_is_true(
     seed, weight, n_neighbors, budget
 ):

@@ -43,8 +43,11 @@ def precision(dataset, queries, rankings):
 
 @pytest.mark.parametrize(
     "reading",
-    [{"gamma": "own"}, {"gamma": "shared"}, {"gamma": "shared", "candidates": "local"}],
-    ids=lambda reading: "-".join(reading.values()),
+    [
+        pytest.param({"gamma": "own"}, id="own", marks=pytest.mark.slow),
+        pytest.param({"gamma": "shared"}, id="shared", marks=pytest.mark.slow),
+        pytest.param({"gamma": "shared", "candidates": "local"}, id="shared-local"),
+    ],
 )
 def test_the_guard_prevents_the_collapse(digits, reading):
     X, queries = over_adapting(digits), range(0, 400, 10)
@@ -81,7 +84,11 @@ def test_the_querys_degree_is_in_the_trace(digits):
 
 
 @pytest.mark.parametrize("max_iter", [3, 10])
-@pytest.mark.parametrize("name", ["digits", "usps", "orl", "yale", "coil20", "umist"])
+@pytest.mark.parametrize(
+    "name",
+    ["digits", "yale"]
+    + [pytest.param(name, marks=pytest.mark.slow) for name in ("usps", "orl", "coil20", "umist")],
+)
 def test_guarded_alternations_stay_near_the_first(load, name, max_iter):
     dataset = load(name)
     n_points = len(dataset.labels)

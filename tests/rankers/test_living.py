@@ -1,6 +1,7 @@
 """Rankings over points that came and went are those over the points that are left."""
 
 import warnings
+from itertools import islice, product
 
 import numpy as np
 import pytest
@@ -107,13 +108,12 @@ def check_same(got, expected, alive, local=False):
 
 
 @every_variant
-@pytest.mark.parametrize("top", [None, 6, 500])
-def test_rankings_are_those_of_the_points_that_are_left(name, settings, top):
+def test_rankings_are_those_of_the_points_that_are_left(name, settings):
     engine, alive, fresh = living()
     here = quietly(lambda: made(name, settings).fit(engine))
     there = quietly(lambda: made(name, settings).fit(fresh))
     by_slot, by_place = queries(alive)
-    for include_query in (False, True):
+    for top, include_query in product((None, 6, 500), (False, True)):
         options = {"top": top, "include_query": include_query}
         got = quietly(lambda options=options: here.rank_many(by_slot, **options))
         expected = quietly(lambda options=options: there.rank_many(by_place, **options))
@@ -166,8 +166,6 @@ def test_the_general_diffusion_too():
 
 
 def test_alternations_too():
-    from itertools import islice
-
     engine, alive, fresh = living()
     here, there = RANKERS["ran"]().fit(engine), RANKERS["ran"]().fit(fresh)
     pairs = zip(here.alternations(alive[7]), there.alternations(7), strict=True)

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 import reference
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from ran_cases import RAN, READINGS, by_reference, rank_quietly, sheet
 
@@ -60,7 +61,7 @@ def signed_queries(draw, n, n_features=3):
     return Query(ids, vectors, weights)
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(
     seed=st.integers(0, 10_000),
     n=st.integers(6, 45),
@@ -90,7 +91,7 @@ def test_ran_equals_the_reference(seed, n, k, smoothness, reading, solver, max_i
 
 
 @pytest.mark.parametrize("method", LOCAL)
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(
     seed=st.integers(0, 1000),
     tol=st.sampled_from([1e-3, 1e-6, 1e-9]),
@@ -143,7 +144,7 @@ DENSE = {
 
 
 @pytest.mark.parametrize("method", DENSE)
-@settings(deadline=None, max_examples=25)
+@examples(25)
 @given(seed=st.integers(0, 10_000), n=st.integers(10, 40), data=st.data())
 def test_other_methods_equal_the_reference(method, seed, n, data):
     X = np.random.default_rng(seed).normal(size=(n, 3))
@@ -343,7 +344,7 @@ def exact_scores(ranker, query):
 
 
 @pytest.mark.parametrize("name", EXTREMES)
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(
     query=signed_queries(40),
     seed=st.integers(0, 10_000),

@@ -5,7 +5,8 @@ import warnings
 import numpy as np
 import pytest
 import reference
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from ran_cases import QUERIES, RAN, READINGS, by_reference, rank_quietly, sheet
 from sklearn.exceptions import ConvergenceWarning
@@ -19,7 +20,7 @@ from rankfold.rankers.graph_step import CandidateLists
 
 @pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES)
 @pytest.mark.parametrize("solver", ["direct", "cg"])
-@pytest.mark.parametrize("scale", ["natural", None])
+@pytest.mark.parametrize("scale", ["natural", pytest.param(None, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("gamma", "candidates"), READINGS)
 def test_equals_the_reference(gamma, candidates, scale, solver, query):
     X = sheet()
@@ -47,7 +48,7 @@ def test_equals_the_reference(gamma, candidates, scale, solver, query):
         assert ranking.trace.n_alternations == n_alternations
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(
     seed=st.integers(0, 10_000),
     n=st.integers(3, 45),
@@ -74,7 +75,7 @@ def test_equals_the_reference_on_random_data(seed, n, k, smoothness, reading, sc
     np.testing.assert_allclose(found, scores[len(ranking.trace.reach) - 1], atol=1e-8)
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(
     seed=st.integers(0, 10_000),
     smoothness=st.sampled_from([0.1, 1.0, 10.0, 1000.0]),
@@ -93,7 +94,7 @@ def test_the_certificate_bounds_the_true_error(seed, smoothness, solver, unseen)
     assert ranking.solution.bound < 1e-8
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(
     seed=st.integers(0, 10_000),
     k=st.integers(1, 8),
@@ -108,7 +109,11 @@ def test_shared_gamma_never_increases_the_objective(seed, k, smoothness, scale):
 
 
 @pytest.mark.parametrize("scale", ["natural", None])
-@pytest.mark.parametrize("name", ["digits", "usps", "orl", "yale", "coil20", "umist"])
+@pytest.mark.parametrize(
+    "name",
+    ["digits", "yale"]
+    + [pytest.param(name, marks=pytest.mark.slow) for name in ("usps", "orl", "coil20", "umist")],
+)
 def test_shared_gamma_never_increases_the_objective_on_real_data(load, name, scale):
     dataset = load(name)
     ranker = RAN(gamma="shared", scale=scale, metric=dataset.metric, max_iter=6, guard=False)

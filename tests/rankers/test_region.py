@@ -6,7 +6,8 @@ import warnings
 import numpy as np
 import pytest
 import reference
-from hypothesis import example, given, settings
+from effort import examples
+from hypothesis import example, given
 from hypothesis import strategies as st
 from ran_cases import QUERIES, RAN, READINGS, by_reference, rank_quietly, sheet
 from sklearn.exceptions import ConvergenceWarning
@@ -32,7 +33,7 @@ def others(query, n_points):
     return np.setdiff1d(np.arange(n_points), check_query(query, n_points, 3).ids)
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(
     seed=st.integers(0, 1000),
     n=st.integers(12, 60),
@@ -60,7 +61,7 @@ def test_one_alternation_is_within_its_bound(seed, n, k, smoothness, tol, top, n
     assert whole.solution.bound <= 2.5 * tol
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(
     seed=st.integers(0, 1000),
     n=st.integers(12, 60),
@@ -132,7 +133,7 @@ def test_budgets_that_mean_nothing_are_refused(budget):
 
 @pytest.mark.parametrize(("gamma", "candidates"), READINGS)
 @pytest.mark.parametrize("scale", ["natural", None])
-@settings(deadline=None, max_examples=15)
+@examples(15)
 @example(seed=0, smoothness=30.0, n_alternations=3, name="point")  # a (k+1)-th neighbour matters
 @given(
     seed=st.integers(0, 1000),
@@ -209,7 +210,7 @@ def test_local_and_whole_answers_are_alike(method, name, include_query):
 
 
 @pytest.mark.parametrize("method", ["pagerank", "manifold"])
-@settings(deadline=None, max_examples=30)
+@examples(30)
 @given(
     seed=st.integers(0, 1000),
     alpha=st.sampled_from([0.1, 0.5, 0.9, 0.99]),

@@ -3,22 +3,24 @@
 import random
 import time
 
+import pytest
 import writing_clients as writers
 from running_service import KEY
 from serving import PATIENCE, serving
 
 from rankfold import Index
 
-N_KILLS, N_CLIENTS = 5, 4
+N_CLIENTS = 4
 
 
-def test_every_answered_change_survives_a_kill(tmp_path):
+@pytest.mark.parametrize("n_kills", [2, pytest.param(5, marks=pytest.mark.slow)])
+def test_every_answered_change_survives_a_kill(tmp_path, n_kills):
     path = tmp_path / "living"
     writers.create(path)
     chance = random.Random(0)
     clients = [writers.Client(number) for number in range(N_CLIENTS)]
     n_open = 0
-    for _ in range(N_KILLS):
+    for _ in range(n_kills):
         with serving(path, RANKFOLD_API_KEY=KEY) as service:
             with writers.writing(clients, service.address, KEY) as answered:
                 writers.wait_for(answered, chance.randrange(20, 150))

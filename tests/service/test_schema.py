@@ -5,7 +5,8 @@ from itertools import chain
 
 import pytest
 import schemathesis
-from hypothesis import HealthCheck, given, seed, settings
+from effort import examples
+from hypothesis import HealthCheck, given, seed
 from hypothesis import strategies as st
 from running_service import BEARER, KEY, running
 from schemathesis import GenerationMode
@@ -146,9 +147,8 @@ def test_answers_are_as_described(service, method, path):
     kinds = ["positive", "fitting"] + ["negative"] * can_be_broken(operation)
 
     @seed(0)
-    @settings(
-        max_examples=N_EXAMPLES * len(kinds),
-        deadline=None,
+    @examples(
+        N_EXAMPLES * len(kinds),
         database=None,
         suppress_health_check=list(HealthCheck),
     )

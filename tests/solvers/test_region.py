@@ -5,7 +5,8 @@ import pickle
 import numpy as np
 import pytest
 import reference
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 from scipy.sparse.linalg import spsolve
@@ -150,7 +151,7 @@ def problems(draw, loops=True):
     )
 
 
-@settings(deadline=None, max_examples=200)
+@examples(200)
 @given(problems(), st.integers(1, 10), st.sampled_from([1e-2, 1e-4, 1e-7]))
 def test_every_score_is_within_the_bound_and_the_certificate_is_true(problem, top, tol):
     solver, boundary = problem
@@ -169,7 +170,7 @@ def test_every_score_is_within_the_bound_and_the_certificate_is_true(problem, to
     assert solution.certified or solution.bound <= 1.2 * tol
 
 
-@settings(deadline=None, max_examples=200)
+@examples(200)
 @given(problems(), st.integers(1, 10), st.sampled_from([1e-1, 1e-3, 1e-7]), st.data())
 def test_with_any_budget_every_point_is_within_the_bound(problem, top, tol, data):
     solver, boundary = problem
@@ -196,7 +197,7 @@ def test_with_any_budget_every_point_is_within_the_bound(problem, top, tol, data
         assert one.stopped != "tolerance" or one.bound <= 1.2 * tol
 
 
-@settings(deadline=None, max_examples=200)
+@examples(200)
 @given(problems(), st.integers(1, 10), st.data())
 def test_a_reserve_is_the_most_that_is_solved_for_and_bounds_still_hold(problem, top, data):
     solver, boundary = problem
@@ -279,7 +280,7 @@ def test_a_query_is_stopped_inside_of_compiled_code(top, whole_share):
     np.testing.assert_array_equal(after.scores, before.scores)
 
 
-@settings(deadline=None, max_examples=300)
+@examples(300)
 @given(problems(), st.integers(1, 5))
 def test_all_that_was_reached_is_in_the_order_that_was_proven(problem, top):
     solver, boundary = problem
@@ -301,7 +302,7 @@ def test_a_value_that_is_known_to_be_too_high_does_not_come_first():
     assert solution.points.tolist() == [1, 0]
 
 
-@settings(deadline=None, max_examples=50)
+@examples(50)
 @given(problems(), st.sampled_from([1e-2, 1e-7]), st.integers(0, 5))
 def test_a_budget_for_all_points_is_no_limit(problem, tol, more):
     solver, boundary = problem
@@ -328,7 +329,7 @@ def test_a_larger_budget_brings_scores_closer():
     assert bounds == sorted(bounds, reverse=True)
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(problems(loops=False), st.sampled_from([1.0, 1.4]), st.sampled_from([0.3, 1e-2]))
 def test_push_is_what_the_reference_does(problem, relaxation, level):
     solver, boundary = problem
@@ -349,7 +350,7 @@ def test_push_is_what_the_reference_does(problem, relaxation, level):
     np.testing.assert_allclose(residual, r, atol=1e-12)
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(st.integers(0, 10_000), st.sampled_from([0.5, 5.0, 50.0]))
 def test_gradients_are_those_of_the_reference(seed, beta):
     rng = np.random.default_rng(seed)
@@ -371,7 +372,7 @@ def test_gradients_are_those_of_the_reference(seed, beta):
     assert np.abs(residual / margin).max() <= 0.05 + 1e-9
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(problems(), st.sampled_from([0.3, 1e-2]))
 def test_residuals_are_measured_afresh(problem, level):
     solver, boundary = problem
@@ -391,7 +392,7 @@ def test_residuals_are_measured_afresh(problem, level):
     np.testing.assert_allclose(pushed[free], residual[free], atol=rounding)
 
 
-@settings(deadline=None, max_examples=100)
+@examples(100)
 @given(problems(loops=False), st.integers(1, 5), st.sampled_from([0.3, 1e-1, 1e-3, 1e-6]))
 def test_certificate_is_that_of_the_reference(problem, top, level):
     solver, boundary = problem
@@ -415,7 +416,7 @@ def test_certificate_is_that_of_the_reference(problem, top, level):
     assert not certain or reference.certain_top(A, b, work.value, top, judged)
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(problems(loops=False), st.sampled_from([0.3, 1e-1, 1e-3]))
 def test_known_errors_are_steps_of_jacobi(problem, level):
     solver, boundary = problem
@@ -429,7 +430,7 @@ def test_known_errors_are_steps_of_jacobi(problem, level):
         np.testing.assert_allclose(found[:, 1], share, rtol=0, atol=1e-12)
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(problems(), st.sampled_from([0.3, 1e-1, 1e-3]))
 def test_true_errors_lie_in_what_is_known_of_them(problem, level):
     solver, boundary = problem
@@ -461,7 +462,7 @@ def test_long_rows_are_not_read_on_the_way_and_bounds_still_hold():
         assert known - share * below <= true[point] <= known + share * above
 
 
-@settings(deadline=None, max_examples=50)
+@examples(50)
 @given(problems(loops=False), st.sampled_from([0.1, 1e-2, 1e-3]))
 def test_guesses_at_the_end_of_the_top_follow_chebyshev(problem, tol):
     solver, boundary = problem
@@ -702,7 +703,7 @@ def test_a_copy_by_pickle_answers_alike():
     np.testing.assert_array_equal(after.scores, before.scores)
 
 
-@settings(deadline=None)
+@examples(100)
 @given(NUMBERS, st.data())
 def test_the_largest_are_in_front_and_the_last_of_them_is_the_smallest(numbers, data):
     k = data.draw(st.integers(1, len(numbers)))
@@ -715,7 +716,7 @@ def test_the_largest_are_in_front_and_the_last_of_them_is_the_smallest(numbers, 
     assert values[-1] == np.inf
 
 
-@settings(deadline=None)
+@examples(100)
 @given(NUMBERS, st.integers(0, 1000))
 def test_points_are_sorted_by_score_and_then_by_index(numbers, seed):
     scores = np.array(numbers)

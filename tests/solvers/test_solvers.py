@@ -11,7 +11,8 @@ from threading import enumerate as enumerate_threads
 import numpy as np
 import pytest
 import reference
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -99,7 +100,7 @@ def largest_error(solution, system, boundary):
 
 
 @pytest.mark.parametrize("name", SOLVERS)
-@settings(deadline=None)
+@examples(100)
 @given(problem=problems())
 def test_the_true_error_is_within_the_bound(name, problem):
     system, boundary = problem
@@ -229,7 +230,7 @@ def test_a_copy_by_pickle_answers_alike(name):
     np.testing.assert_array_equal(after.scores, before.scores)
 
 
-@settings(deadline=None)
+@examples(100)
 @given(problems(), st.integers(1, 4))
 def test_gradients_that_are_stopped_early_say_so_and_keep_to_their_bound(problem, max_iter):
     system, boundary = problem
@@ -259,7 +260,7 @@ def test_a_good_start_saves_steps(kind):
     assert largest_error(warm, system, boundary) <= warm.bound + 1e-13
 
 
-@settings(deadline=None)
+@examples(100)
 @given(problems(), st.sampled_from([0.0, 1e-9, 1e-3, 10.0]))
 def test_the_bound_holds_for_any_guess(problem, noise):
     system, boundary = problem
@@ -270,7 +271,7 @@ def test_the_bound_holds_for_any_guess(problem, noise):
     assert largest_error(solution, system, boundary) <= solution.bound + 1e-13
 
 
-@settings(deadline=None)
+@examples(100)
 @given(problems())
 def test_all_three_norms_of_a_residual_bound_the_error(problem):
     system, _ = problem

@@ -18,6 +18,10 @@ SCRIPT = Path(growing.__file__)
 N_KILLS = int(os.environ.get("RANKFOLD_KILLS", "50")) // 2
 """How often each of two kinds of writers is killed; more can be asked for, as the docs do."""
 
+few_or_many = pytest.mark.parametrize(
+    "n_kills", [3, pytest.param(N_KILLS, marks=pytest.mark.slow)], ids=["few", "many"]
+)
+
 
 def start(*arguments):
     return subprocess.Popen(
@@ -45,14 +49,15 @@ def kill(process):
     return max(map(int, lines), default=0)
 
 
+@few_or_many
 @pytest.mark.parametrize("every", [1, 4])
-def test_every_acknowledged_change_survives_a_kill(tmp_path, every):
+def test_every_acknowledged_change_survives_a_kill(tmp_path, every, n_kills):
     path = tmp_path / "store"
     growing.create(path)
     moments = random.Random(every)
     last = 0
     waiting = start("grow", path, every)
-    for _ in range(N_KILLS):
+    for _ in range(n_kills):
         process, waiting = waiting, start("grow", path, every)  # one starts while one writes
         first = let_grow(process)
         time.sleep(moments.uniform(0, 0.1))
@@ -62,16 +67,17 @@ def test_every_acknowledged_change_survives_a_kill(tmp_path, every):
             assert last < acknowledged <= found <= acknowledged + 1
         last = found
     kill(waiting)
-    print(f"{N_KILLS} writers of a store killed, all of {last} changes kept")  # noqa: T201
+    print(f"{n_kills} writers of a store killed, all of {last} changes kept")  # noqa: T201
     with Store.open(path, write=True) as store:
         growing.merge(store)
         assert len(list((path / "segments").iterdir())) == len(store.arrays)
 
 
-def test_a_kill_while_creating_leaves_all_or_nothing(tmp_path):
+@pytest.mark.parametrize("n_kills", [2, pytest.param(10, marks=pytest.mark.slow)])
+def test_a_kill_while_creating_leaves_all_or_nothing(tmp_path, n_kills):
     moments = random.Random(0)
     path = tmp_path / "store"
-    for _ in range(10):
+    for _ in range(n_kills):
         process = start("create", path)
         while not list(tmp_path.iterdir()):
             time.sleep(0.001)
@@ -100,8 +106,9 @@ def test_only_what_dead_processes_left_is_removed(tmp_path):
     assert of_another_name.is_dir()
 
 
-def test_of_those_who_create_at_once_one_succeeds(tmp_path):
-    for attempt in range(3):
+@pytest.mark.parametrize("n_attempts", [1, pytest.param(3, marks=pytest.mark.slow)])
+def test_of_those_who_create_at_once_one_succeeds(tmp_path, n_attempts):
+    for attempt in range(n_attempts):
         path = tmp_path / f"store{attempt}"
         processes = [
             subprocess.Popen(
@@ -117,16 +124,17 @@ def test_of_those_who_create_at_once_one_succeeds(tmp_path):
             assert "exists already" in error or "someone else meanwhile" in error
         with Store.open(path, write=True) as store:
             assert growing.check(store) == 0
-    assert len(list(tmp_path.iterdir())) == 3
+    assert len(list(tmp_path.iterdir())) == n_attempts
 
 
-def test_a_kill_while_replacing_leaves_the_old_or_the_new(tmp_path):
+@pytest.mark.parametrize("n_kills", [2, pytest.param(5, marks=pytest.mark.slow)])
+def test_a_kill_while_replacing_leaves_the_old_or_the_new(tmp_path, n_kills):
     moments = random.Random(0)
     path = tmp_path / "store"
     growing.create(path)
     with Store.open(path, write=True) as store:
         growing.grow(store)
-    for generation in range(1, 6):
+    for generation in range(1, n_kills + 1):
         process = start("replace", path)
         while process.poll() is None and len(list((path / "segments").iterdir())) == 2:
             time.sleep(0.001)

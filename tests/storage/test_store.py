@@ -12,7 +12,8 @@ from pathlib import Path
 import growing_store as growing
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rankfold.errors import InputError, StorageError
@@ -180,7 +181,7 @@ def test_many_points_are_found_either_way(tmp_path):
             store.ids_of([0, 5000])
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(
     st.lists(
         st.integers(-(2**63), 2**63 - 1)

@@ -2,6 +2,7 @@
 
 import threading
 import warnings
+from functools import cache
 
 import numpy as np
 import pytest
@@ -22,6 +23,12 @@ SOLVERS = ["direct", "cg", "region"]
 
 def collective(**options):
     return RAN(4, 3.0, adapt="collective", **options)
+
+
+@cache
+def fitted(**options):
+    """Return a ranker on a curve, which tests only ask."""
+    return collective(**options).fit(curve(N))
 
 
 def all_scores(ranking, n_points=N):
@@ -55,7 +62,7 @@ def by_reference(X, query, ranker, n_alternations):
 @pytest.mark.parametrize("name", QUERIES)
 def test_every_solver_answers_like_the_reference(solver, name):
     X, query = curve(N), QUERIES[name]
-    ranker = collective(solver=solver, tol=1e-11).fit(X)
+    ranker = fitted(solver=solver, tol=1e-11)
     assert ranker.collective_.n_rounds
     expected = by_reference(X, query, ranker, 1)[0]
     ranking = ranker.rank_many([query])[0]
@@ -74,9 +81,9 @@ def test_every_solver_answers_like_the_reference(solver, name):
 @pytest.mark.parametrize("name", QUERIES)
 def test_alternations_on_top_answer_like_the_reference(gamma, candidates, solver, name):
     X, query = curve(N), QUERIES[name]
-    ranker = collective(
+    ranker = fitted(
         gamma=gamma, candidates=candidates, max_iter=3, tol=1e-12, guard=False, solver=solver
-    ).fit(X)
+    )
     ranking = rank_quietly(ranker, query, top=N)
     expected = by_reference(X, query, ranker, 3)[ranking.trace.n_alternations - 1]
     assert ranking.trace.n_alternations == 3

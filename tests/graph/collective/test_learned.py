@@ -6,7 +6,8 @@ from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from learning_cases import ALWAYS
 from ran_cases import sheet
@@ -73,7 +74,7 @@ def test_without_changes_it_is_what_was_learned():
     np.testing.assert_array_equal(lists.sq_distances, engine.learned.lists.sq_distances)
 
 
-@settings(deadline=None, max_examples=25)
+@examples(25)
 @given(seed=st.integers(0, 1000), n_removed=st.integers(0, 70), n_added=st.integers(0, 10))
 def test_points_come_and_go(seed, n_removed, n_added):
     engine, rng = learned_engine(), np.random.default_rng(seed)
@@ -83,7 +84,7 @@ def test_points_come_and_go(seed, n_removed, n_added):
     check_current(engine)
 
 
-@settings(deadline=None, max_examples=25)
+@examples(25)
 @given(seed=st.integers(0, 1000), n_removed=st.integers(0, 70), n_added=st.integers(0, 10))
 def test_compacting_changes_numbers_alone(seed, n_removed, n_added):
     engine, rng = learned_engine(), np.random.default_rng(seed)
@@ -165,7 +166,7 @@ def test_lists_are_closed_up_in_their_own_precision(dtype):
     assert without(lists, np.zeros(4, dtype=bool)) is lists
 
 
-@settings(deadline=None, max_examples=25)
+@examples(25)
 @given(seed=st.integers(0, 1000), n_removed=st.integers(0, 40), n_added=st.integers(0, 6))
 def test_rows_that_are_not_named_have_not_changed(seed, n_removed, n_added):
     engine, rng = learned_engine(), np.random.default_rng(seed)

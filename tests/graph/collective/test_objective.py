@@ -3,11 +3,12 @@
 import collective_reference
 import numpy as np
 import reference
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from ran_cases import sheet
 
-few = settings(deadline=None, max_examples=25)
+few = examples(25)
 ROUNDING = 1e-10
 
 cases = given(

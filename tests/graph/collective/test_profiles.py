@@ -3,14 +3,15 @@
 import collective_reference
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
 from rankfold.graph import collective as module
 from rankfold.graph.collective import SINGLE, lifts, profiles
 
-graphs = settings(deadline=None, max_examples=40)
+graphs = examples(40)
 smoothness = st.sampled_from([0.1, 1.0, 10.0, 300.0])
 tolerance = st.sampled_from([0.3, 1e-2, 3e-4, 1e-6, 1e-10])
 

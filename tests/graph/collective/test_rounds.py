@@ -6,7 +6,8 @@ import collective_reference
 import numpy as np
 import pytest
 import reference
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from learning_cases import ALWAYS, STRANDS
 from ran_cases import sheet
@@ -92,7 +93,7 @@ def assert_same_learning(found, expected, X):
         assert (np.sort(others)[: len(row)] <= distances[i] + SINGLE).all()
 
 
-@settings(deadline=None, max_examples=12)
+@examples(12)
 @given(
     seed=st.integers(0, 1000),
     n=st.integers(20, 60),
@@ -123,7 +124,7 @@ def test_a_later_round_is_within_its_bound(seed):
         assert np.abs(found - expected).max() <= bound
 
 
-@settings(deadline=None, max_examples=10)
+@examples(10)
 @given(seed=st.integers(0, 1000), n=st.integers(13, 50), k=st.integers(1, 5))
 def test_all_rounds_agree_with_the_reference(seed, n, k):
     X = sheet(n, seed)

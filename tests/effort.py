@@ -1,0 +1,18 @@
+"""How much property tests try: all that they ask for, or a fifth of it.
+
+``--hypothesis-profile=quick`` is the fifth, which ``make test`` takes; without it they try all.
+"""
+
+from hypothesis import settings
+
+WHOLE, QUICK, LEAST = 100, 20, 5
+
+settings.register_profile("thorough", deadline=None, max_examples=WHOLE)
+settings.register_profile("quick", deadline=None, max_examples=QUICK)
+settings.load_profile("thorough")
+
+
+def examples(number, **others):
+    """Return the settings of a test that tries so many examples when all are tried."""
+    share = number * settings.default.max_examples // WHOLE
+    return settings(max_examples=min(number, max(share, LEAST)), deadline=None, **others)

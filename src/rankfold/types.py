@@ -32,7 +32,7 @@ NOBODY = -1
 
 @dataclass(frozen=True, eq=False)
 class Neighbors:
-    """Who is near whom: one sorted list of neighbours per row.
+    """Nearest neighbours: one sorted list of neighbours per row.
 
     A point is never its own neighbour. Rows ascend in distance, ties go to the
     smaller index, and rows that are too short end in index -1 at distance inf.

@@ -41,7 +41,7 @@ def one_place(app):
 def work(app):
     """Work that takes the only place, until it is let go."""
     let_go = Event()
-    busy = Thread(target=lambda: asyncio.run(app.state.turns.run("change", let_go.wait)))
+    busy = Thread(target=lambda: asyncio.run(app.state.limiter.run("change", let_go.wait)))
     yield busy, let_go
     let_go.set()
     busy.join()
@@ -54,7 +54,7 @@ def test_a_busy_server_is_asked_again(shown, watch, app, moons, work, patient):
     shown.open("#two-moons?ids=17")
     before = shown.ids("shape")
     busy.start()
-    while not app.state.turns.running:
+    while not app.state.limiter.running:
         pass
     shown["ask-id"].fill("3")
     shown["ask"].click()

@@ -63,7 +63,7 @@ def cluster() -> None:
     "--vector-columns",
     type=words,
     metavar="NAMES",
-    help="Columns of the vector, parted by commas; else those that look like one.",
+    help="Columns of the vector, comma-separated; else those that look like one.",
 )
 @click.option(
     "--payload-columns",

@@ -18,7 +18,7 @@ from rankfold.cli.options import words
     show_default=True,
     help="Folder for the report, its figures and results.json.",
 )
-@click.option("--only", default="", help="Data sets to keep to, parted by commas; else all.")
+@click.option("--only", default="", help="Data sets to keep to, comma-separated; else all.")
 @click.option(
     "--format",
     "form",

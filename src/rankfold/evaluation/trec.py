@@ -166,7 +166,7 @@ def _check_words(words: Iterable[str], name: str) -> None:
     for word in words:
         if not isinstance(word, str) or len(word.split()) != 1 or word != word.strip():
             raise InputError(
-                f"{name} holds {word!r}, but the fields of a TREC file are parted by blanks: "
+                f"{name} holds {word!r}, but the fields of a TREC file are separated by blanks: "
                 "every name must be text without any."
             )
 

@@ -60,11 +60,11 @@ def built(
     engine = choose_engine(points.vectors, metric, recall, progress)
     chosen = choose_from_sample(engine, n_neighbors)
     width = stored_width(chosen, np.iinfo(np.int32).max)
-    living = DynamicEngine.build(
+    dynamic = DynamicEngine.build(
         points.vectors, metric, width, recall=recall, progress=progress, engine=engine
     )
-    arrays, settings = living.state()
-    places, drawn = mapped(living, layout, chosen, progress)
+    arrays, settings = dynamic.state()
+    places, drawn = mapped(dynamic, layout, chosen, progress)
     everything = {
         "engine": settings,
         "n_neighbors": chosen,
@@ -130,11 +130,11 @@ class ReadWriteLock:
     def __init__(self) -> None:
         self._together: dict[int, Lock] = {}
         self._alone: dict[int, Lock] = {}
-        self._turn = Lock()
+        self._writers = Lock()
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Be inside with others who are together."""
+        """Hold the lock for reading, together with others."""
         me = get_ident()
         if _holds(me, self._together) or _holds(me, self._alone):
             yield
@@ -155,7 +155,7 @@ class ReadWriteLock:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Be inside alone."""
+        """Hold the lock for writing, alone."""
         me = get_ident()
         if _holds(me, self._together):
             raise InputError("this cannot be done while the same thread reads; let it end first.")
@@ -166,7 +166,7 @@ class ReadWriteLock:
         try:
             with mine:
                 self._alone[me] = mine
-                with self._turn:
+                with self._writers:
                     for lock in list(self._together.values()):
                         _wait_for(lock)
                     yield

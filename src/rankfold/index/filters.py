@@ -1,4 +1,4 @@
-"""Rankings in which only some points may appear."""
+"""Filters: the best of the points that meet a condition (``where``)."""
 
 from __future__ import annotations
 

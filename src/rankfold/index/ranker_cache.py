@@ -38,7 +38,7 @@ class RankerCache:
     """
 
     def __init__(self) -> None:
-        self._turn = Lock()
+        self._lock = Lock()
         self._fitting: dict[str, Lock] = {}
         self._version: Any = None
         self._engine: VectorEngine | None = None
@@ -66,19 +66,19 @@ class RankerCache:
         chosen = min(backend.n_neighbors, max(1, engine.n_alive - 2))
         parameters = adapted(method, parameters, engine, chosen)
         key = f"{method} {chosen} {sorted(parameters.items())!r}"
-        with self._turn:
+        with self._lock:
             if self._version != backend.version or self._engine is not engine:
                 self._follow(backend, engine)
             if key in self._fitted:
                 return self._known(key)
             fitting = self._fitting.setdefault(key, Lock())
         with fitting:
-            with self._turn:
+            with self._lock:
                 if key in self._fitted:
                     return self._known(key)
             try:
                 ranker = make_ranker(method, parameters, engine.metric, chosen).fit(engine)
-                with self._turn:
+                with self._lock:
                     self._fitted[key] = ranker
                     if len(self._fitted) > 1:
                         self._drop_old()

@@ -1,4 +1,4 @@
-"""Places from the vectors (the plane itself, principal components) or from the graph."""
+"""Positions of points in the plane, from their vectors (principal components) or from the graph."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is near whom."""
+"""Nearest-neighbour search."""
 
 from __future__ import annotations
 

@@ -179,10 +179,10 @@ def most_neighbors(known: Mapping[str, Any]) -> int:
 
 async def named(request: Request, name: Annotated[str, Path(description="Of an index.")]) -> Served:
     """Return the index that a request is about."""
-    shelf: dict[str, Served] = request.app.state.served
-    if name not in shelf:
-        raise ProblemError(404, f"there is no index of this name; there are {', '.join(shelf)}.")
-    return shelf[name]
+    indexes: dict[str, Served] = request.app.state.served
+    if name not in indexes:
+        raise ProblemError(404, f"there is no index of this name; there are {', '.join(indexes)}.")
+    return indexes[name]
 
 
 Chosen = Annotated[Served, Depends(named)]
@@ -276,10 +276,10 @@ def _check_payload(payload: Mapping[str, Any], columns: Mapping[str, str]) -> No
                 )
 
 
-def list_all(shelf: Iterable[Served]) -> dict[str, Any]:
+def list_all(indexes: Iterable[Served]) -> dict[str, Any]:
     """Tell what there is to know about all indexes, but for those that are out of reach."""
     infos, unavailable = [], []
-    for served in shelf:
+    for served in indexes:
         try:
             infos.append(served.info())
         except UnreachableError:

@@ -177,7 +177,7 @@ Work = Literal["light", "heavy", "change"]
 
 
 @dataclass(eq=False)
-class _Turn:
+class _Job:
     """What is worked on, since when, and whether it was stopped to make room for others."""
 
     work: Work
@@ -203,16 +203,16 @@ class Limiter:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._threads = ThreadPoolExecutor(settings.running, "rankfold-turn")
+        self._threads = ThreadPoolExecutor(settings.running, "rankfold-work")
         self._places = asyncio.Semaphore(settings.running)
         self._for_heavy = asyncio.Semaphore(max(1, settings.running // 2))
-        self._turns: set[_Turn] = set()
+        self._jobs: set[_Job] = set()
         self._n_waiting = 0
 
     @property
     def running(self) -> int:
         """How many are worked on."""
-        return len(self._turns)
+        return len(self._jobs)
 
     @property
     def waiting(self) -> int:
@@ -226,12 +226,12 @@ class Limiter:
         *args: Given.args,
         **named: Given.kwargs,
     ) -> Answer:
-        """Return what a function returns; a Problem where it would take too long to wait for it."""
-        timeout, turn = self._settings.timeout, _Turn(work)
+        """Return what a function returns; a ProblemError where the wait would be too long."""
+        timeout, job = self._settings.timeout, _Job(work)
         try:
             async with asyncio.timeout(timeout) as limit:
                 await self._take_place(work)
-                future = self._begin(partial(function, *args, **named), turn)
+                future = self._begin(partial(function, *args, **named), job)
                 return await asyncio.wrap_future(future)
         except StoppedError:
             raise ProblemError(
@@ -252,7 +252,7 @@ class Limiter:
                 reason="timeout",
             ) from None
         finally:
-            turn.stop.set()
+            job.stop.set()
 
     async def answer(
         self,
@@ -261,7 +261,7 @@ class Limiter:
         *args: Given.args,
         **named: Given.kwargs,
     ) -> JSONResponse:
-        """Return what a function returns as JSON, which is written in the same turn."""
+        """Return what a function returns as JSON, which is written in the same thread."""
         return await self.run(work, lambda: JSONResponse(function(*args, **named)))
 
     async def _take_place(self, work: Work) -> None:
@@ -290,54 +290,54 @@ class Limiter:
         finally:
             self._n_waiting -= 1
 
-    def _begin(self, function: Callable[[], Answer], turn: _Turn) -> Future[Answer]:
+    def _begin(self, function: Callable[[], Answer], job: _Job) -> Future[Answer]:
         """Let a thread, one of which is free, work in the place that was taken."""
-        turn.begun = monotonic()
-        self._turns.add(turn)
+        job.begun = monotonic()
+        self._jobs.add(job)
         loop, context = asyncio.get_running_loop(), copy_context()
 
         def work() -> Answer:
-            if turn.work == "change":
+            if job.work == "change":
                 return function()
-            with turn.stop.stoppable():
+            with job.stop.stoppable():
                 return function()
 
         def ended(_: Future[Answer]) -> None:
             with suppress(RuntimeError):  # of a loop that was closed, where nobody waits any more
-                loop.call_soon_threadsafe(self._leave, turn)
+                loop.call_soon_threadsafe(self._leave, job)
 
         future = self._threads.submit(context.run, work)
         future.add_done_callback(ended)
         loop.call_later(self._settings.share, self._make_room)
-        if turn.work == "change":
+        if job.work == "change":
             self._make_room()
         return future
 
     def _make_room(self) -> None:
         """Stop work that has had its share: one for each that waits, all where an index changes."""
-        changing = any(turn.work == "change" for turn in self._turns)
-        wanted = len(self._turns) if changing else self._n_waiting
-        wanted -= sum(turn.gave_way for turn in self._turns)
+        changing = any(job.work == "change" for job in self._jobs)
+        wanted = len(self._jobs) if changing else self._n_waiting
+        wanted -= sum(job.gave_way for job in self._jobs)
         before = monotonic() - 0.99 * self._settings.share
         had_it = [
-            turn
-            for turn in self._turns
-            if turn.work != "change" and not turn.gave_way and turn.begun <= before
+            job
+            for job in self._jobs
+            if job.work != "change" and not job.gave_way and job.begun <= before
         ]
-        for turn in sorted(had_it, key=lambda turn: turn.begun)[: max(0, wanted)]:
-            turn.gave_way = True
-            turn.stop.set()
+        for job in sorted(had_it, key=lambda job: job.begun)[: max(0, wanted)]:
+            job.gave_way = True
+            job.stop.set()
 
-    def _leave(self, turn: _Turn) -> None:
-        self._turns.discard(turn)
+    def _leave(self, job: _Job) -> None:
+        self._jobs.discard(job)
         self._places.release()
-        if turn.work != "light":
+        if job.work != "light":
             self._for_heavy.release()
 
 
 async def limiter_of(request: Request) -> Limiter:
-    """Return the turns of the app that a request is for."""
-    turns: Limiter = request.app.state.turns
+    """Return the limiter of the app that a request is for."""
+    turns: Limiter = request.app.state.limiter
     return turns
 
 

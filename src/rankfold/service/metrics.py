@@ -31,7 +31,7 @@ class Metrics:
 
     Parameters
     ----------
-    turns : Limiter
+    limiter : Limiter
     indexes : mapping of names to indexes
         Read when the metrics are asked for, in a thread of their own: the metrics are needed most
         when all others are busy.
@@ -39,7 +39,7 @@ class Metrics:
 
     content_type = CONTENT_TYPE_LATEST
 
-    def __init__(self, turns: Limiter, indexes: Mapping[str, Sized]) -> None:
+    def __init__(self, limiter: Limiter, indexes: Mapping[str, Sized]) -> None:
         registry = CollectorRegistry(auto_describe=True)
         self._registry = registry
         self._requests = Counter(
@@ -71,9 +71,9 @@ class Metrics:
             registry=registry,
         )
         running = Gauge("rankfold_running", "Requests that are worked on.", registry=registry)
-        running.set_function(lambda: turns.running)
+        running.set_function(lambda: limiter.running)
         waiting = Gauge("rankfold_waiting", "Requests that wait.", registry=registry)
-        waiting.set_function(lambda: turns.waiting)
+        waiting.set_function(lambda: limiter.waiting)
         self._points = Gauge("rankfold_points", "Points of an index.", ["index"], registry=registry)
         self._indexes = indexes
         self._counting = Limiter(Settings(running=1, timeout=PATIENCE))

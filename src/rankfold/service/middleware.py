@@ -67,7 +67,7 @@ class KeyGuard:
         self._app, self._key = app, settings.api_key
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a request through, or raise a Problem."""
+        """Let a request through, or raise a ProblemError."""
         if scope["type"] == "http" and self._key is not None and not _is_open(scope["path"]):
             check_key(Headers(scope=scope).get("authorization", ""), self._key)
         await self._app(scope, receive, send)
@@ -273,14 +273,14 @@ def protect(app: FastAPI, settings: Settings, indexes: Mapping[str, Sized]) -> N
     Parameters
     ----------
     app : FastAPI
-        ``settings``, ``turns`` and ``metrics`` are then found in its ``state``.
+        ``settings``, ``limiter`` and ``metrics`` are then found in its ``state``.
     settings : Settings
     indexes : mapping of names to indexes
         For the metrics.
     """
-    turns = Limiter(settings)
-    metrics = Metrics(turns, indexes)
-    app.state.settings, app.state.turns, app.state.metrics = settings, turns, metrics
+    limiter = Limiter(settings)
+    metrics = Metrics(limiter, indexes)
+    app.state.settings, app.state.limiter, app.state.metrics = settings, limiter, metrics
     answer_problems(app)
     # The last one added is the first to see a request.
     app.add_middleware(RequestGuard, settings=settings)

@@ -1,4 +1,4 @@
-"""What requests hold, and how much of it."""
+"""Bodies of requests, as pydantic models, and their limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What answers hold."""
+"""Bodies of answers, as pydantic models."""
 
 from __future__ import annotations
 

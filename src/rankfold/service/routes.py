@@ -78,21 +78,21 @@ read_router = APIRouter(prefix="/v1/indexes", dependencies=[Depends(reading_key)
 
 
 @read_router.get("", response_model=responses.Infos)
-async def list_indexes(request: Request, turn: Limited) -> JSONResponse:
+async def list_indexes(request: Request, limiter: Limited) -> JSONResponse:
     """List all indexes."""
-    shelf: dict[str, Served] = request.app.state.served
-    return await turn.answer("light", handlers.list_all, shelf.values())
+    indexes: dict[str, Served] = request.app.state.served
+    return await limiter.answer("light", handlers.list_all, indexes.values())
 
 
 @read_router.get("/{name}", response_model=responses.Info)
-async def info(served: Chosen, turn: Limited) -> JSONResponse:
+async def info(served: Chosen, limiter: Limited) -> JSONResponse:
     """Tell what there is to know about an index."""
-    return await turn.answer("light", served.info)
+    return await limiter.answer("light", served.info)
 
 
 @read_router.post("/{name}/query", response_model=responses.Answers)
 async def query(
-    served: Chosen, body: requests.Queries, turn: Limited, request: Request
+    served: Chosen, body: requests.Queries, limiter: Limited, request: Request
 ) -> JSONResponse:
     """Rank the points of an index by their likeness to examples, once for each query."""
 
@@ -101,28 +101,28 @@ async def query(
         ranked = [(answer["method"], answer["certified"]) for answer in answers]
         return JSONResponse({"answers": answers}), ranked
 
-    response, ranked = await turn.run("light" if body.is_light else "heavy", answered)
+    response, ranked = await limiter.run("light" if body.is_light else "heavy", answered)
     for method, certified in ranked:
         request.app.state.metrics.ranked(method, certified)
     return response
 
 
 @read_router.post("/{name}/explain", response_model=responses.Reason)
-async def explain(served: Chosen, body: requests.Question, turn: Limited) -> JSONResponse:
+async def explain(served: Chosen, body: requests.Question, limiter: Limited) -> JSONResponse:
     """Say why a point has its place in the answer to a query."""
-    return await turn.answer("heavy", handlers.explain, served, body)
+    return await limiter.answer("heavy", handlers.explain, served, body)
 
 
 @read_router.post("/{name}/points", response_model=responses.Points)
-async def points(served: Chosen, body: requests.Lookup, turn: Limited) -> JSONResponse:
+async def points(served: Chosen, body: requests.Lookup, limiter: Limited) -> JSONResponse:
     """Look points up: payload, vectors, pictures."""
-    return await turn.answer("light", handlers.look_up, served, body)
+    return await limiter.answer("light", handlers.look_up, served, body)
 
 
 @read_router.get("/{name}/map", response_model=responses.Map)
 async def map_of(
     served: Chosen,
-    turn: Limited,
+    limiter: Limited,
     column: Annotated[
         str | None, Query(description="Of payload, to return with it.", max_length=1000)
     ] = None,
@@ -131,28 +131,28 @@ async def map_of(
     ] = requests.MOST_MAPPED,
 ) -> JSONResponse:
     """Tell where points are drawn in the plane."""
-    return await turn.answer("heavy", handlers.draw, served, column, limit)
+    return await limiter.answer("heavy", handlers.draw, served, column, limit)
 
 
 write_router = APIRouter(prefix="/v1/indexes", dependencies=[Depends(writing_key)], tags=["write"])
 
 
 @write_router.post("/{name}/add", response_model=responses.Changed)
-async def add(served: Chosen, body: requests.NewPoints, turn: Limited) -> JSONResponse:
+async def add(served: Chosen, body: requests.NewPoints, limiter: Limited) -> JSONResponse:
     """Add points, all or none of them."""
-    return await turn.answer("change", add_points, served, body.points)
+    return await limiter.answer("change", add_points, served, body.points)
 
 
 @write_router.post("/{name}/update", response_model=responses.Changed)
-async def update(served: Chosen, body: requests.ChangedPoints, turn: Limited) -> JSONResponse:
+async def update(served: Chosen, body: requests.ChangedPoints, limiter: Limited) -> JSONResponse:
     """Give points other vectors, another payload, or both: all of them or none."""
-    return await turn.answer("change", update_points, served, body.points)
+    return await limiter.answer("change", update_points, served, body.points)
 
 
 @write_router.post("/{name}/remove", response_model=responses.Changed)
-async def remove(served: Chosen, body: requests.Removed, turn: Limited) -> JSONResponse:
+async def remove(served: Chosen, body: requests.Removed, limiter: Limited) -> JSONResponse:
     """Remove points, all or none of them."""
-    return await turn.answer("change", remove_points, served, body.ids)
+    return await limiter.answer("change", remove_points, served, body.ids)
 
 
 def add_points(served: Served, points: Sequence[requests.NewPoint]) -> dict[str, Any]:

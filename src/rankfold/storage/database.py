@@ -73,7 +73,7 @@ class WriterLock:
     """The right to change a store, held until ``release`` or the end of the process.
 
     It is an open exclusive transaction on an empty SQLite file. SQLite knows how to lock
-    files on every platform; the operating system lets go of them when a process dies, and
+    files on every platform; the operating system releases them when a process dies, and
     a forked process does not keep them.
     """
 

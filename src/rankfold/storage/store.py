@@ -257,7 +257,7 @@ class Store(Reader):
     def __init__(self, folder: Path, lock: WriterLock | None) -> None:
         super().__init__(folder, "ro" if lock is None else "rw")
         self._lock = lock
-        self._turn = RLock()
+        self._writers = RLock()
 
     @classmethod
     def create(
@@ -460,7 +460,7 @@ class Store(Reader):
         renew_points: Callable[[Database], None],
     ) -> None:
         """Begin a new generation; until all is written, the old one stays as it is."""
-        with self._turn:
+        with self._writers:
             version = self.version
             self.check_writable()
             generation, sequence = version.generation + 1, version.sequence
@@ -483,7 +483,7 @@ class Store(Reader):
 
     @contextmanager
     def _writing(self) -> Iterator[Database]:
-        with self._turn:
+        with self._writers:
             self.check_writable()
             with self._connections.borrowed() as database, database.transaction():
                 yield database

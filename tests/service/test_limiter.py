@@ -60,13 +60,13 @@ def test_what_takes_too_long_is_given_up_but_keeps_its_place():
             late = await client.get("/work")
             assert (late.status_code, late.headers["Retry-After"]) == (503, "5")
             assert "0.1 seconds" in late.json()["detail"]
-            assert app.state.turns.running == 1
+            assert app.state.limiter.running == 1
             waited = await client.get("/work")  # in vain: the place is taken
             assert waited.status_code == 503
-            assert app.state.turns.waiting == 0  # who is given up while waiting does not wait on
+            assert app.state.limiter.waiting == 0  # who is given up while waiting does not wait on
             work.let_go.set()
             await asyncio.to_thread(work.finished.acquire)
-            await nobody_runs(app.state.turns)
+            await nobody_runs(app.state.limiter)
             assert (await client.get("/work")).json() == "done"
 
     try:
@@ -117,7 +117,7 @@ def test_errors_come_back_and_leave_the_place(kind):
             for _ in range(3):
                 response = await client.get(f"/fail/{kind}")
                 assert response.status_code == 500
-                await nobody_runs(app.state.turns)
+                await nobody_runs(app.state.limiter)
 
     asyncio.run(scene())
 

@@ -60,7 +60,7 @@ gallery: install
 		echo "== $$script"; $(BIN)/python $$script --out docs/images/gallery || failed=1; \
 	done; exit $$failed
 
-# Every capability once, and a fifth of the random examples.
+# Every capability once, and a tenth of the random examples.
 test: install
 	$(ONE_THREAD) $(BIN)/python -m pytest -n auto --dist loadfile --durations=20 -m "not slow" --hypothesis-profile=quick
 

@@ -1,5 +1,6 @@
 import os
 import signal
+from collections import Counter
 from pathlib import Path
 
 import effort  # noqa: F401
@@ -8,6 +9,18 @@ import pytest
 from rankfold import datasets
 
 NEARBY = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Mark most cases of tests that have many as slow."""
+    seen = Counter()
+    for item in items:
+        if mark := item.get_closest_marker("one_in"):
+            test = item.nodeid.partition("[")[0]
+            if seen[test] % mark.args[0]:
+                item.add_marker(pytest.mark.slow)
+            seen[test] += 1
 
 
 @pytest.fixture(scope="session", autouse=True)

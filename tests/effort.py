@@ -1,11 +1,11 @@
-"""How much property tests try: all that they ask for, or a fifth of it.
+"""How much property tests try: all that they ask for, or a tenth of it.
 
-``--hypothesis-profile=quick`` is the fifth, which ``make test`` takes; without it they try all.
+``--hypothesis-profile=quick`` is the tenth, which ``make test`` takes; without it they try all.
 """
 
 from hypothesis import settings
 
-WHOLE, QUICK, LEAST = 100, 20, 5
+WHOLE, QUICK, LEAST = 100, 10, 3
 
 settings.register_profile("thorough", deadline=None, max_examples=WHOLE)
 settings.register_profile("quick", deadline=None, max_examples=QUICK)

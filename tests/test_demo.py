@@ -155,6 +155,7 @@ def test_last_lines_name_what_there_is_and_what_to_try_next(demo):
     assert look == f"Ask the index in a browser: rankfold serve '{path.with_name('digits')}'"
 
 
+@pytest.mark.slow
 def test_command_says_what_shape_does_to_the_query(tmp_path, hits):
     result = CliRunner().invoke(main, ["demo", "--out", str(tmp_path), "--query", "1361"])
     assert result.exit_code == 0, result.output

@@ -68,6 +68,7 @@ def check_page(page, tmp_path, monkeypatch):
         assert run(command, tmp_path) == expected, command
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("page", PAGES)
 def test_commands_print_what_is_shown(page, tmp_path, monkeypatch):
     check_page(page, tmp_path, monkeypatch)

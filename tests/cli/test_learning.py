@@ -65,6 +65,7 @@ def test_why_nothing_was_kept(call, tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_interrupted_learning_leaves_the_index_as_it_was(script, tmp_path):
     with Index.build(sheets(12_000).X, path=tmp_path / "many") as index:
         facts = index.info()

@@ -21,6 +21,7 @@ def test_results_go_through_pipes(shell, index):
     assert result.stdout == "moons: removed 3 points, now 397\n"
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("form", ["table", "json"])
 def test_a_reader_that_leaves_early_is_no_error(shell, index, form):
     # The pipe holds less than the answer, so that the writer must notice.
@@ -49,6 +50,7 @@ def test_interrupted_build_leaves_nothing(script, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["many.npy"]
 
 
+@pytest.mark.slow
 def test_interrupted_drawing_leaves_the_map_as_it_was(script, tmp_path):
     X = np.random.default_rng(0).standard_normal((15_000, 8))
     with Index.build(X, path=tmp_path / "many", n_neighbors=20) as index:

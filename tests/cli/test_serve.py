@@ -73,6 +73,7 @@ def test_it_serves_until_it_is_told_to_end(serving, index):
     ]
 
 
+@pytest.mark.slow
 def test_a_query_that_has_not_settled_is_no_warning(serving):
     query = {"ids": [0], "parameters": {"max_iter": 2, "tol": 1e-12, "guard": False}}
     with serving() as (process, client):
@@ -125,6 +126,7 @@ def test_with_a_key_it_is_the_writer(serving, call, index):
         assert "open for writing elsewhere" in result.stderr
 
 
+@pytest.mark.slow
 def test_without_a_key_another_may_write(serving, call, index):
     with serving(index) as (_, client):
         before = client.get("/v1/indexes/moons").json()["points"]
@@ -132,6 +134,7 @@ def test_without_a_key_another_may_write(serving, call, index):
         assert client.get("/v1/indexes/moons").json()["points"] == before - 1
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("options", [["--without-key"], ["--without-key", "--allow-host", "here"]])
 def test_others_may_read_if_that_is_permitted(serving, options):
     with serving("--host", EVERYWHERE, *options) as (_, client):
@@ -140,6 +143,7 @@ def test_others_may_read_if_that_is_permitted(serving, options):
         assert client.get("/health", headers={"Host": "here"}).status_code == 200
 
 
+@pytest.mark.slow
 def test_limits_and_origins_are_taken_over(serving):
     with serving("--body-limit", "10", "--cors", "https://example.org") as (_, client):
         origin = {"Origin": "https://example.org"}

@@ -60,6 +60,7 @@ def test_the_result_is_the_same_when_a_worker_is_killed(stage, client, many, tmp
     check_same_index(tmp_path / "made", many / "whole")
 
 
+@pytest.mark.slow
 def test_few_files_are_open_at_once(tmp_path, many):
     resource = pytest.importorskip("resource")
     code = (
@@ -81,6 +82,7 @@ def test_few_files_are_open_at_once(tmp_path, many):
     check_same_index(tmp_path / "made", many / "whole")
 
 
+@pytest.mark.slow
 def test_a_task_that_kills_every_worker_is_given_up(client, monkeypatch):
     monkeypatch.setattr(client.cluster.scheduler, "allowed_failures", 0)
     with (
@@ -90,6 +92,7 @@ def test_a_task_that_kills_every_worker_is_given_up(client, monkeypatch):
         work.run("ends", os._exit, [(1,)])
 
 
+@pytest.mark.slow
 def test_a_scheduler_that_goes_away_is_named(monkeypatch):
     monkeypatch.setattr(client, "PATIENCE", 1)
     with LocalCluster(n_workers=1, dashboard_address="127.0.0.1:0") as cluster:
@@ -103,6 +106,7 @@ def test_a_scheduler_that_goes_away_is_named(monkeypatch):
         closing.join()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="signals")
 def test_ctrl_c_leaves_nothing(shards, tmp_path):
     X = np.random.default_rng(0).normal(size=(60_000, 24)).astype(np.float32)

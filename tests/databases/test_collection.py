@@ -55,6 +55,7 @@ QUERIES = {
 }
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("fusion", ["auto", "none", "reciprocal_rank"])
 @pytest.mark.parametrize("kind", QUERIES)
 def test_points_rank_as_in_memory_in_every_database(small, kind, fusion):

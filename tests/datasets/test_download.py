@@ -157,6 +157,7 @@ def in_a_process(source, cache):
     )
 
 
+@pytest.mark.slow
 def test_two_processes_do_not_harm_each_other(source, cache, offer, content):
     offer(source.url)
     source.script = ["meet", "meet"]

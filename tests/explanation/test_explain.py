@@ -35,6 +35,7 @@ def test_places_are_those_of_the_rankings(ranker, query):
         assert explanation.distance == pytest.approx(np.sqrt(-by_distance.scores[far]))
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("weight", [0.0, -0.5])
 def test_negative_examples_push_in_the_rank_by_distance_too(ranker, weight):
     query = Query(ids=[LEFT, 30, 31], vectors=[[0.3, 0.9]], weights=[2.0, weight, weight, 1.0])
@@ -101,6 +102,7 @@ def test_parts_of_a_score_are_those_of_the_ranking(query, fusion):
         assert by_ranks == (reached and kind == "reciprocal_rank")
 
 
+@pytest.mark.one_in(3)
 def test_text_and_dict_hold_everything(ranker, tmp_path):
     point = int(ranker.rank_many([SEVERAL])[0].ids[20])
     explanation = explain(ranker, SEVERAL, point)

@@ -82,6 +82,7 @@ def left_over(path):
     return sorted(one.name for one in path.iterdir() if "learning" in one.name)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("X", "rounds"), [(RINGS, 3), (MOONS, 2)])
 def test_a_process_that_is_killed_goes_on(tmp_path, rounds_made, X, rounds):
     path = tmp_path / "index"
@@ -201,6 +202,7 @@ DAMAGES = {
 }
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_a_damaged_stage_is_not_used(tmp_path, monkeypatch, rounds_made, damage):
     path = tmp_path / "index"

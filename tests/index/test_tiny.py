@@ -7,8 +7,9 @@ from index_cases import Expected, check_holds, payload, vectors
 from rankfold import RANKERS, Index
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("method", RANKERS)
-@pytest.mark.parametrize("n", [1, 2, pytest.param(3, marks=pytest.mark.slow), 5])
+@pytest.mark.parametrize("n", [1, 2, 3, 5])
 @pytest.mark.parametrize("alike", [True, False])
 def test_few_points(method, n, alike):
     X = np.ones((n, 3)) if alike else np.random.default_rng(n).normal(size=(n, 3))
@@ -24,6 +25,7 @@ def test_few_points(method, n, alike):
             assert index.query(0, method=method).explain(1).to_dict()["point"] == 1
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("method", RANKERS)
 @pytest.mark.parametrize("merged", [True, False])
 def test_all_points_leave_and_others_come(method, merged):

@@ -55,6 +55,7 @@ def test_clusters_of_the_graph_are_the_moons(moons):
     assert len(np.unique(found)) < 20
 
 
+@pytest.mark.slow
 def test_grid_search_reaches_the_ranker(moons):
     pipeline = make_pipeline(
         StandardScaler(),

@@ -82,6 +82,7 @@ def test_directions_are_projected_at_length_one():
     )
 
 
+@pytest.mark.one_in(7)
 @pytest.mark.parametrize("scale", [1e-140, 1e-9, 1.0, 1e9, 1e140])
 @pytest.mark.parametrize("n_features", [1, 2, 3, 6])
 @pytest.mark.parametrize("n", [1, 2, 3, 5, 40])

@@ -37,6 +37,7 @@ def independent_recall(X, lists, width, metric="euclidean"):
     return float((lists.sq_distances <= true * (1 + 1e-6)).mean())
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("index", ["flat", "ivf", "hnsw"])
 @pytest.mark.parametrize("make", [clustered, unstructured])
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])

@@ -196,6 +196,7 @@ def clustered(rng, n):
     return centres[which] + across + rng.normal(0, 0.01, (n, 8))
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("index", ["ivf", "hnsw", "flat"])
 def test_recall_is_kept_over_many_changes(index):
     rng = np.random.default_rng(1)

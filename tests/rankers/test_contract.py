@@ -72,6 +72,7 @@ def test_batch_equals_single(name):
         same(ranker.rank_query(query, top=12), together)
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("include_query", [True, False])
 @pytest.mark.parametrize("top", [None, 7, 500])
 def test_rank_all_equals_single(name, include_query, top):

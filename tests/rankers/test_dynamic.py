@@ -44,7 +44,16 @@ VARIANTS = [
 ]
 
 every_variant = pytest.mark.parametrize(
-    ("name", "settings"), VARIANTS, ids=[f"{name}-{settings}" for name, settings in VARIANTS]
+    ("name", "settings"),
+    [
+        pytest.param(
+            name,
+            settings,
+            id=f"{name}-{settings}",
+            marks=pytest.mark.slow if settings and settings.get("solver") != "region" else (),
+        )
+        for name, settings in VARIANTS
+    ],
 )
 
 

@@ -129,6 +129,7 @@ def dense_graph(data, graph, query):
     return GRAPHS[graph][1](reference.sq_distances(np.vstack([X, vectors])), len(X))
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("data", DATA)
 @pytest.mark.parametrize("graph", GRAPHS)
 @pytest.mark.parametrize("method", METHODS)

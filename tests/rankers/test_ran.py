@@ -18,9 +18,10 @@ from rankfold.rankers import alternation
 from rankfold.rankers.graph_step import CandidateLists
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES)
 @pytest.mark.parametrize("solver", ["direct", "cg"])
-@pytest.mark.parametrize("scale", ["natural", pytest.param(None, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("scale", ["natural", None])
 @pytest.mark.parametrize(("gamma", "candidates"), READINGS)
 def test_equals_the_reference(gamma, candidates, scale, solver, query):
     X = sheet()

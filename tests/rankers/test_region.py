@@ -131,6 +131,7 @@ def test_budgets_that_mean_nothing_are_refused(budget):
             method(budget=budget).fit(sheet(30))
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("gamma", "candidates"), READINGS)
 @pytest.mark.parametrize("scale", ["natural", None])
 @examples(15)

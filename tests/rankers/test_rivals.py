@@ -73,6 +73,7 @@ def close(ranker, query, expected):
     np.testing.assert_allclose(scores_of(ranker, query), expected, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("data", DATA)
 @pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES)
 @pytest.mark.parametrize("chosen", [(20, 6, 0.3), (5, 1, 0.0), (4, 9, 0.5), (80, 80, 1.0)])
@@ -82,6 +83,7 @@ def test_k_reciprocal_equals_the_reference(data, query, chosen):
     close(ranker, query, k_reciprocal(X, check_query(query, *X.shape), chosen))
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("data", DATA)
 @pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES)
 @pytest.mark.parametrize("chosen", [(20, 2), (5, 1), (4, 4)])

@@ -79,7 +79,10 @@ def build(layout="pca"):
     return Index.build(X, payload=payload, layout=layout, n_neighbors=4)
 
 
-@pytest.fixture(scope="module", params=["with a key", "without a key"])
+KEYS = ["with a key", pytest.param("without a key", marks=pytest.mark.slow)]
+
+
+@pytest.fixture(scope="module", params=KEYS)
 def service(request):
     """Return a client of a service over an index that may be spoilt, and the schema."""
     key = KEY if request.param == "with a key" else None

@@ -76,6 +76,7 @@ def test_every_solver_answers_like_the_reference(solver, name):
     assert set(few.ids) == set(ranking.ids[:7])
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize(("gamma", "candidates"), READINGS)
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("name", QUERIES)
@@ -99,6 +100,7 @@ def test_the_learned_graph_is_another_one():
     np.testing.assert_array_equal(learned.neighbors_.indices, learned.collective_.lists.indices)
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("options", [{}, {"max_iter": 3}, {"max_iter": 2, "gamma": "shared"}])
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("n_points", [5, 300])

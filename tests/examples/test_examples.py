@@ -139,7 +139,7 @@ def test_example(name, tmp_path, monkeypatch, capsys):
     assert [path.name for path in (tmp_path / "new").iterdir()] == [f"{name}.png"]
     check_picture(tmp_path / "new" / f"{name}.png")
     assert f"{name}.png" in capsys.readouterr().out
-    text = section(name).replace(" %", "%")
+    text = " ".join(section(name).split()).replace(" %", "%")
     for figure in CLAIMS[name](found):
         assert figure in text, f"docs/gallery.md does not say {figure!r} of {name}"
 

@@ -12,7 +12,7 @@ from index.test_learning import MOONS, RINGS
 
 from rankfold import Index
 from rankfold.graph.collective import Learning
-from rankfold.index import backend
+from rankfold.index import learned_graph
 from rankfold.index.learned_graph import STAGE, Stages
 
 KILLED = """
@@ -145,9 +145,9 @@ def test_a_stage_of_another_state_is_not_used(tmp_path, monkeypatch, rounds_made
         elif change == "smoothness":
             settings["smoothness"] = 10.0
         else:
-            learning_of = backend.learning_of
+            learning_of = learned_graph.learning_of
             monkeypatch.setattr(
-                backend, "learning_of", lambda *a, **k: altered(learning_of(*a, **k), change)
+                learned_graph, "learning_of", lambda *a, **k: altered(learning_of(*a, **k), change)
             )
         found = index.learn(**settings)
         assert len(rounds_made) == 1 + len(found.rounds)

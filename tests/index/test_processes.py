@@ -9,7 +9,8 @@ import pytest
 from growing_index import Writer
 from index_cases import check_holds, stored_payload
 
-from rankfold import Index, InputError
+from rankfold import Index
+from rankfold.errors import StorageError
 
 N_KILLS = int(os.environ.get("RANKFOLD_KILLS", "50"))
 """How many writers are killed; more can be asked for, as the docs do."""
@@ -93,11 +94,11 @@ def test_one_writer_at_a_time(tmp_path):
     with Writer(path) as writer:
         writer.start(0)
         try:
-            with pytest.raises(InputError, match="one writer at a time"):
+            with pytest.raises(StorageError, match="one writer at a time"):
                 Index.open(path, write=True)
-            with pytest.raises(InputError, match="open for writing elsewhere"):
+            with pytest.raises(StorageError, match="open for writing elsewhere"):
                 Index.build([[1.0], [2.0]], path=path, replace=True)
         finally:
             writer.kill()
-    with Index.open(path, write=True), pytest.raises(InputError, match="open for writing"):
+    with Index.open(path, write=True), pytest.raises(StorageError, match="open for writing"):
         Index.open(path, write=True)

@@ -10,6 +10,7 @@ import pytest
 from index_cases import Expected, built, check_holds, payload, stored_payload, vectors
 
 from rankfold import Index, InputError
+from rankfold.errors import RankfoldError, StorageError
 from rankfold.index import backend
 
 RNG = np.random.default_rng(0)
@@ -80,9 +81,9 @@ def test_a_temporary_index_is_gone_after_it_was_closed():
     folder = index.info()["path"]
     with index:
         index.add(X[:1])
-    with pytest.raises(InputError, match="open it again"):
+    with pytest.raises(StorageError, match="open it again"):
         len(index)
-    with pytest.raises(InputError, match="no index at"):
+    with pytest.raises(StorageError, match="no index at"):
         Index.open(folder)
     index.close()
 
@@ -91,7 +92,7 @@ def test_a_temporary_index_is_gone_when_nobody_has_it():
     index = Index.build(X)
     folder = index.info()["path"]
     del index
-    with pytest.raises(InputError, match="no index at"):
+    with pytest.raises(StorageError, match="no index at"):
         Index.open(folder)
 
 
@@ -118,7 +119,7 @@ def test_a_temporary_index_can_be_saved(tmp_path):
     index.save(tmp_path / "kept")
     check_holds(index, expected)
     index.close()
-    with pytest.raises(InputError, match="no index at"):
+    with pytest.raises(StorageError, match="no index at"):
         Index.open(folder)
     with Index.open(tmp_path / "kept") as kept:
         check_holds(kept, expected)
@@ -155,7 +156,7 @@ def test_replace(tmp_path):
     with Index.open(tmp_path / "index") as reader:
         index, expected = built(50, seed=1, path=tmp_path / "index", replace=True)
         check_holds(reader, expected)
-        with pytest.raises(InputError, match="open for writing elsewhere"):
+        with pytest.raises(StorageError, match="open for writing elsewhere"):
             built(path=tmp_path / "index", replace=True)
         check_holds(index, expected)
         index.close()
@@ -201,7 +202,7 @@ def test_errors_come_before_the_search(tmp_path, monkeypatch, case):
         backend.DynamicEngine, "build", lambda *a, **b: searched.append(a) or build(*a, **b)
     )
     given, message = WRONG[case]
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(RankfoldError, match=message):
         Index.build(**{"X": X, **given})
     assert not searched
     assert [path.name for path in tmp_path.iterdir()] == ["something.txt"]
@@ -210,7 +211,7 @@ def test_errors_come_before_the_search(tmp_path, monkeypatch, case):
 def test_what_is_no_index_cannot_be_opened(tmp_path):
     (tmp_path / "file").write_text("text")
     for name in ("nothing", "file", "."):
-        with pytest.raises(InputError, match="index"):
+        with pytest.raises(StorageError, match="index"):
             Index.open(tmp_path / name)
 
 

@@ -169,7 +169,7 @@ def test_it_is_used_and_follows_points_that_come_and_go():
             new = curved(rng, 60).astype(np.float32)
             engine.add(new)
             X = np.concatenate([X, new])
-            assert len(projection._held) == engine.n_points == len(X)
+            assert len(projection._held.rows) == engine.n_points == len(X)
             for query in (X[gone[:8]] + X[-8:]) / 2:
                 expected = nearest(X, query, 5, engine.alive)
                 found = engine.search(query[None, :], 5).indices[0]

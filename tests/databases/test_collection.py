@@ -90,7 +90,7 @@ def test_results_carry_payload_and_the_users_own_keys(small):
     results = collection.query(points.keys[0], top=3)
     places = [points.keys.index(key) for key in results.ids]
     assert results.payload["price"] == places
-    assert results.refine(right=results.ids[0]).asked.ids == [points.keys[0], results.ids[0]]
+    assert results.refine(right=results.ids[0]).query.ids == [points.keys[0], results.ids[0]]
 
 
 def test_detach_leaves_the_users_data_as_it_was(tmp_path):

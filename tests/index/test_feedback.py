@@ -28,7 +28,7 @@ def test_right_and_wrong(index):
     again = first.refine(right=first.ids[:2], wrong=first.ids[2])
     same(again, index.query([3, *first.ids[:2]], negative=first.ids[2]))
     assert not {3, *first.ids[:3]} & set(again.ids)
-    assert first.asked.ids == [3]
+    assert first.query.ids == [3]
 
 
 def test_marks_add_up(index):

@@ -242,7 +242,7 @@ def write_csv(answer: Answer) -> str:
 def write_json(answer: Answer) -> str:
     """Return one object: the query, how far scores can be trusted, and the results."""
     results = answer.results
-    asked, solution = results.asked, results.ranking.solution
+    asked, solution = results.query, results.ranking.solution
     rows = results.rows()
     if answer.reasons is not None:
         for row, reason in zip(rows, answer.reasons, strict=True):

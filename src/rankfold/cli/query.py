@@ -208,7 +208,7 @@ def explain_point(results: Results, point: Any) -> Reason:
 
 def is_example(results: Results, point: Any) -> bool:
     """Tell whether a point was named in the query."""
-    return point in results.asked.ids or point in results.asked.negative
+    return point in results.query.ids or point in results.query.negative
 
 
 def draw(results: Results, chosen: Reason | None, path: Path) -> None:

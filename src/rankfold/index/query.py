@@ -147,14 +147,14 @@ class Results:
         Columns, a value for each id.
     ranking : Ranking
         Scores with their error bound; its ``ids`` are the slots of the points.
-    asked : IndexQuery
-        The query.
+    query : IndexQuery
+        What was asked.
     """
 
     ids: list[Any]
     payload: dict[str, list[Any]]
     ranking: Ranking
-    asked: IndexQuery
+    query: IndexQuery
     index: Queryable
 
     @property
@@ -173,7 +173,7 @@ class Results:
         right, wrong : id or list of ids
             Ids of results, or of other points of the index.
         """
-        asked, liked, disliked = self.asked, as_list(right), as_list(wrong)
+        asked, liked, disliked = self.query, as_list(right), as_list(wrong)
         for one in liked:
             if one in disliked:
                 raise InputError(f"{one!r} is marked as right and as wrong; mark it once.")
@@ -196,14 +196,14 @@ class Results:
 
     def explain(self, point: Any) -> Reason:
         """Explain why a point has its place; any point of the index but those of the query."""
-        return self.index._reason(self.asked, point)
+        return self.index._reason(self.query, point)
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a row for every result: rank, id, score, its parts, and payload.
 
         The parts are ``shape`` and ``distance``, where both were fused.
         """
-        first = self.asked.offset + 1
+        first = self.query.offset + 1
         columns = self.measured()
         return [
             {
@@ -221,7 +221,7 @@ class Results:
         A column of the payload that is called like one of the others, such as ``rank``, is
         ``payload.rank``.
         """
-        first = self.asked.offset + 1
+        first = self.query.offset + 1
         own = {
             "rank": list(range(first, first + len(self.ids))),
             "id": self.ids,
@@ -343,20 +343,20 @@ class QueryExecutor:
         """Return what `answer` does of many queries, which differ in their examples alone."""
         with self._backend.current() as engine:
             store, first = self._backend.store, asked[0]
-            queries = [one.query(store, engine.n_features) for one in asked]
             if first.where is not None or first.diversity or not engine.n_alive:
                 rankings = [self._ranking(one, engine) for one in asked]
             else:
                 ranker = self._fitted(first, engine)
                 rankings = ranker.rank_many(
-                    queries,
+                    [one.query(store, engine.n_features) for one in asked],
                     top=first.wanted,
                     include_query=first.include_query,
                     n_jobs=n_jobs,
                     progress=progress,
                 )
-            shown = [_some(one, slice(first.offset, None)) for one in rankings]
-            shown = shown if first.offset else rankings
+            shown = rankings
+            if first.offset:
+                shown = [_some(one, slice(first.offset, None)) for one in rankings]
             slots = [one.solution.points for one in shown]
             ends = np.cumsum([0, *map(len, slots)]).tolist()
             ids, payload = store.points_of(np.concatenate(slots))

@@ -251,7 +251,7 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
         top, include_query
             As for `rank`.
         """
-        (checked,), length = self._asked([query], top, include_query)
+        (checked,), length = self._checked_queries([query], top, include_query)
         (ranking,) = self._answers([checked], length, include_query)
         return ranking
 
@@ -465,7 +465,7 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
     ) -> Iterator[Ranking]:
         check_count(n_jobs, "n_jobs")
         check_flag(progress, "progress")
-        checked, length = self._asked(check_list(queries), top, include_query)
+        checked, length = self._checked_queries(check_list(queries), top, include_query)
         share = max(1, -(-len(checked) // n_jobs))
         step = min(MOST_QUERIES, share, max(1, BLOCK_BYTES // (8 * self._n_scores(length))))
         blocks = [checked[start : start + step] for start in range(0, len(checked), step)]
@@ -511,7 +511,7 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
                 ConvergenceWarning,
             )
 
-    def _asked(
+    def _checked_queries(
         self, queries: Iterable[Query | int], top: int | None, include_query: bool
     ) -> tuple[list[Query], int]:
         """Check what is asked of a fitted ranker; return queries, and the length of answers."""

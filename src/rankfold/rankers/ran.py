@@ -189,7 +189,7 @@ class RAN(Ranker):
         [5, 5, 5]
         """
         check_is_fitted(self)
-        (query,), length = self._asked([Query(ids)], top, include_query)
+        (query,), length = self._checked_queries([Query(ids)], top, include_query)
         (unseen,), (boundary,) = self._attached([query])
         name = "direct" if self._solvers.name() == "direct" else "cg"
         (first,) = self._solvers.solver(name).solve([boundary], [self._solvers.effort(0)])

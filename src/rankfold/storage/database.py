@@ -16,23 +16,23 @@ from rankfold.errors import InputError, StorageError
 from rankfold.storage.columns import Column, known_columns
 
 
-class Connections:
+class SqlitePool:
     """As many connections as are in use at once; each serves one thread at a time.
 
     Parameters
     ----------
     path : Path
     mode : str
-        As for `Database`.
+        As for `SqliteDatabase`.
     """
 
     def __init__(self, path: Path, mode: str) -> None:
         self._path, self._mode = path, mode
         self._lock = Lock()
-        self._idle: list[Database] | None = []
+        self._idle: list[SqliteDatabase] | None = []
 
     @contextmanager
-    def borrowed(self) -> Iterator[Database]:
+    def borrowed(self) -> Iterator[SqliteDatabase]:
         """Yield a connection that nobody else uses; what it left unfinished is given up."""
         database = self.take()
         try:
@@ -47,16 +47,16 @@ class Connections:
         for database in idle or ():
             database.close()
 
-    def take(self) -> Database:
+    def take(self) -> SqliteDatabase:
         """Return a connection that nobody else uses, until it is given back."""
         with self._lock:
             if self._idle is None:
                 raise StorageError(f"{str(self._path)!r} was closed: open it again.")
             if self._idle:
                 return self._idle.pop()
-        return Database(self._path, self._mode)
+        return SqliteDatabase(self._path, self._mode)
 
-    def give_back(self, database: Database) -> None:
+    def give_back(self, database: SqliteDatabase) -> None:
         """Keep a connection, unless SQLite would not notice by it that the file has changed."""
         database.end()
         with self._lock:
@@ -134,7 +134,7 @@ FAILURES = (sqlite3.Error, UnicodeDecodeError)
 Row = tuple[Any, ...]
 
 
-class Database:
+class SqliteDatabase:
     """A connection whose errors name the file.
 
     Parameters
@@ -268,7 +268,7 @@ def checksums(rows: Iterable[Sequence[object]]) -> list[int]:
     return [checksum(row) for row in rows]
 
 
-def intact(database: Database, rows: Iterable[Row | None]) -> list[Any]:
+def intact(database: SqliteDatabase, rows: Iterable[Row | None]) -> list[Any]:
     """Return rows without the checksum before their values, after comparing it with these."""
     found = []
     for row in rows:
@@ -278,7 +278,7 @@ def intact(database: Database, rows: Iterable[Row | None]) -> list[Any]:
     return found
 
 
-def damaged(database: Database, reason: str) -> StorageError:
+def damaged(database: SqliteDatabase, reason: str) -> StorageError:
     """Return the error for a file whose contents contradict themselves."""
     return StorageError(f"{str(database.path)!r} is damaged: {reason}; {MEND}.")
 
@@ -365,18 +365,18 @@ class Manifest:
         row = (FORMAT, FORMAT_VERSION, *numbers, self.settings, columns)
         return (*row, checksum(row))
 
-    def write(self, database: Database) -> None:
+    def write(self, database: SqliteDatabase) -> None:
         """Put the manifest in the place of the one before."""
         database.rows("DELETE FROM manifest")
         database.rows("INSERT INTO manifest VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", self.row())
 
 
-def read_manifest(database: Database) -> Manifest:
+def read_manifest(database: SqliteDatabase) -> Manifest:
     """Read the manifest and check it."""
     return manifest_of(database, database.rows("SELECT * FROM manifest"))
 
 
-def manifest_of(database: Database, rows: list[Row]) -> Manifest:
+def manifest_of(database: SqliteDatabase, rows: list[Row]) -> Manifest:
     """Return the manifest that rows of a database hold, after checking it."""
     if len(rows) != 1 or rows[0][-1] != checksum(rows[0][:-1]):
         raise damaged(database, "its manifest does not have the checksum that was written")
@@ -397,7 +397,7 @@ def settings_text(settings: Mapping[str, Any]) -> str:
         raise InputError(f"settings cannot be written as JSON ({error}).") from error
 
 
-def make_tables(database: Database) -> None:
+def make_tables(database: SqliteDatabase) -> None:
     """Make all tables but that of the points, and mark the file as ours."""
     database.rows(f"PRAGMA application_id = {APPLICATION}")
     database.rows(f"PRAGMA user_version = {FORMAT_VERSION}")
@@ -414,7 +414,7 @@ def points_table(columns: Sequence[Column]) -> str:
     return f"CREATE TABLE points (slot INTEGER PRIMARY KEY, id NOT NULL, crc32{names})"
 
 
-def check_format(database: Database) -> None:
+def check_format(database: SqliteDatabase) -> None:
     """Require a file of ours, of a version that can be read."""
     ((application,),) = database.rows("PRAGMA application_id")
     ((version,),) = database.rows("PRAGMA user_version")
@@ -439,7 +439,7 @@ def check_format(database: Database) -> None:
         raise damaged(database, f"its {size} bytes are not whole pages of {page}")
 
 
-def check_tables(database: Database, columns: Sequence[Column]) -> None:
+def check_tables(database: SqliteDatabase, columns: Sequence[Column]) -> None:
     """Require exactly the tables of the format."""
     found = {sql for (sql,) in database.rows("SELECT sql FROM sqlite_master WHERE sql NOT NULL")}
     if found != {*TABLES, points_table(columns), POINTS_BY_ID}:

@@ -21,8 +21,8 @@ from rankfold.storage.columns import (
 )
 from rankfold.storage.database import (
     POINTS_BY_ID,
-    Database,
     Row,
+    SqliteDatabase,
     checksum,
     checksums,
     intact,
@@ -40,7 +40,9 @@ Batch = tuple[Sequence[Id], Mapping[str, Values]]
 """Ids of some points, and their payload."""
 
 
-def make_points(database: Database, columns: Sequence[Column], batches: Iterable[Batch]) -> None:
+def make_points(
+    database: SqliteDatabase, columns: Sequence[Column], batches: Iterable[Batch]
+) -> None:
     """Make the table anew, with slots from 0 in the order of the batches."""
     database.rows("DROP TABLE IF EXISTS points")
     database.rows(points_table(columns))
@@ -58,7 +60,7 @@ def make_points(database: Database, columns: Sequence[Column], batches: Iterable
 
 
 def insert_points(
-    database: Database,
+    database: SqliteDatabase,
     columns: Sequence[Column],
     slots: Sequence[int],
     ids: Sequence[Id],
@@ -74,14 +76,14 @@ def insert_points(
     )
 
 
-def last_slot(database: Database) -> int:
+def last_slot(database: SqliteDatabase) -> int:
     """Return the largest slot in use, or -1."""
     ((last,),) = database.rows("SELECT coalesce(max(slot), -1) FROM points")
     return int(last)
 
 
 def check_new(
-    database: Database,
+    database: SqliteDatabase,
     columns: Sequence[Column],
     last: int,
     slots: Sequence[int],
@@ -96,7 +98,9 @@ def check_new(
         raise InputError(f"ids are in use already: {few(taken)}; remove or update these points.")
 
 
-def delete_points(database: Database, columns: Sequence[Column], slots: Sequence[int]) -> None:
+def delete_points(
+    database: SqliteDatabase, columns: Sequence[Column], slots: Sequence[int]
+) -> None:
     """Remove points."""
     if not slots:
         return
@@ -105,7 +109,7 @@ def delete_points(database: Database, columns: Sequence[Column], slots: Sequence
 
 
 def change_points(
-    database: Database,
+    database: SqliteDatabase,
     columns: Sequence[Column],
     slots: Sequence[int],
     payload: Mapping[str, Values],
@@ -123,7 +127,7 @@ def change_points(
     )
 
 
-def renumber_points(database: Database, columns: Sequence[Column], kept: Slots) -> None:
+def renumber_points(database: SqliteDatabase, columns: Sequence[Column], kept: Slots) -> None:
     """Give all points the slots 0, 1, 2, ... in their order."""
     slots = [slot for (slot,) in database.rows("SELECT slot FROM points ORDER BY slot")]
     if not np.array_equal(slots, kept):
@@ -145,7 +149,7 @@ def renumber_points(database: Database, columns: Sequence[Column], kept: Slots) 
     database.rows(POINTS_BY_ID)
 
 
-def widen(database: Database, before: Sequence[Column], after: Sequence[Column]) -> None:
+def widen(database: SqliteDatabase, before: Sequence[Column], after: Sequence[Column]) -> None:
     """Turn whole numbers into others where a column needs it."""
     widening = [
         new
@@ -166,19 +170,19 @@ def widen(database: Database, before: Sequence[Column], after: Sequence[Column])
             database.run_many("UPDATE points SET crc32 = ? WHERE slot = ?", sums)
 
 
-def check_points(database: Database, columns: Sequence[Column]) -> None:
+def check_points(database: SqliteDatabase, columns: Sequence[Column]) -> None:
     """Require that every point has the checksum that was written."""
     for _ in _all_rows(database, columns):
         pass
 
 
-def largest_number(database: Database) -> int | None:
+def largest_number(database: SqliteDatabase) -> int | None:
     """Return the largest id that is a number; SQLite takes any number for less than any text."""
     ((largest,),) = database.rows("SELECT max(id) FROM points WHERE id < ''")
     return None if largest is None else int(largest)
 
 
-def find_slots(database: Database, columns: Sequence[Column], ids: Sequence[Id]) -> Slots:
+def find_slots(database: SqliteDatabase, columns: Sequence[Column], ids: Sequence[Id]) -> Slots:
     """Return the slot of each id."""
     slots = _slots(database, columns, ids)
     if None in slots:
@@ -189,12 +193,12 @@ def find_slots(database: Database, columns: Sequence[Column], ids: Sequence[Id])
     return np.array(slots, dtype=np.int64)
 
 
-def are_held(database: Database, columns: Sequence[Column], ids: Sequence[Id]) -> list[bool]:
+def are_held(database: SqliteDatabase, columns: Sequence[Column], ids: Sequence[Id]) -> list[bool]:
     """Tell of each id whether a point has it."""
     return [slot is not None for slot in _slots(database, columns, ids)]
 
 
-def rows_of(database: Database, columns: Sequence[Column], slots: Sequence[int]) -> list[Row]:
+def rows_of(database: SqliteDatabase, columns: Sequence[Column], slots: Sequence[int]) -> list[Row]:
     """Return id and payload of the points at some slots; each has the checksum that was written."""
     found = _looked_up(database, columns, "slot", slots)
     present = [row[1:] for row in found if row is not None]
@@ -207,7 +211,10 @@ def rows_of(database: Database, columns: Sequence[Column], slots: Sequence[int])
 
 
 def ids_and_payload(
-    database: Database, every: Sequence[Column], chosen: Sequence[Column], slots: Sequence[int]
+    database: SqliteDatabase,
+    every: Sequence[Column],
+    chosen: Sequence[Column],
+    slots: Sequence[int],
 ) -> tuple[list[Id], dict[str, list[Value]]]:
     """Return ids, and some of all columns of the payload, of the points at some slots."""
     ids, *values = zip(*rows_of(database, every, slots), strict=True) if slots else [()]
@@ -217,13 +224,15 @@ def ids_and_payload(
     }
 
 
-def _slots(database: Database, columns: Sequence[Column], ids: Sequence[Id]) -> list[int | None]:
+def _slots(
+    database: SqliteDatabase, columns: Sequence[Column], ids: Sequence[Id]
+) -> list[int | None]:
     found = _looked_up(database, columns, "id", ids)
     return [None if row is None else row[0] for row in found]
 
 
 def _looked_up(
-    database: Database, columns: Sequence[Column], key: str, values: Sequence[Id]
+    database: SqliteDatabase, columns: Sequence[Column], key: str, values: Sequence[Id]
 ) -> Iterable[Row | None]:
     """Return slot, id and payload for each value of "slot" or "id"; None where there is none."""
     selection = _selection(columns)
@@ -234,7 +243,7 @@ def _looked_up(
     return intact(database, database.first_rows(f"{selection} WHERE {key} = ?", values))
 
 
-def _are_many(database: Database, count: int) -> bool:
+def _are_many(database: SqliteDatabase, count: int) -> bool:
     """Tell whether reading the whole table is faster than looking up so many points."""
     if count <= FEW:
         return False
@@ -243,7 +252,11 @@ def _are_many(database: Database, count: int) -> bool:
 
 
 def _all_rows(
-    database: Database, columns: Sequence[Column], first: int | None = None, *, checked: bool = True
+    database: SqliteDatabase,
+    columns: Sequence[Column],
+    first: int | None = None,
+    *,
+    checked: bool = True,
 ) -> Iterator[list[Row]]:
     """Yield slot, id and payload of all points from a slot on, some at a time."""
     where = f"WHERE slot > ? ORDER BY slot LIMIT {PART}"

@@ -20,10 +20,10 @@ from rankfold.storage.conditions import translate
 from rankfold.storage.database import (
     DATABASE,
     MEND,
-    Connections,
-    Database,
     Manifest,
     Row,
+    SqliteDatabase,
+    SqlitePool,
     Version,
     check_tables,
     damaged,
@@ -44,7 +44,7 @@ from rankfold.storage.segments import Array, read_changes, read_segments, size_o
 class Snapshot(NamedTuple):
     """A state, and the connection by which it is held."""
 
-    database: Database
+    database: SqliteDatabase
     manifest: Manifest
     arrays: dict[str, Array]
     version: Version
@@ -57,11 +57,11 @@ class Snapshots:
     ----------
     folder : Path
         Of the store.
-    connections : Connections
+    connections : SqlitePool
         To its database.
     """
 
-    def __init__(self, folder: Path, connections: Connections) -> None:
+    def __init__(self, folder: Path, connections: SqlitePool) -> None:
         self._folder, self._connections = folder, connections
         self._of_thread = local()
         self._loading = Lock()
@@ -104,7 +104,7 @@ class Snapshots:
                 self._of_thread.snapshot = None
                 self._connections.give_back(database)
 
-    def _of(self, database: Database, rows: list[Row]) -> Snapshot | None:
+    def _of(self, database: SqliteDatabase, rows: list[Row]) -> Snapshot | None:
         """Return the snapshot that was begun; None where a merge has just replaced its arrays."""
         manifest = manifest_of(database, rows)
         try:
@@ -117,7 +117,7 @@ class Snapshots:
         self._newest = rows, snapshot
         return snapshot
 
-    def _arrays(self, database: Database, manifest: Manifest) -> dict[str, Array]:
+    def _arrays(self, database: SqliteDatabase, manifest: Manifest) -> dict[str, Array]:
         with self._loading:  # every byte is read, so that one thread does it for all
             generation, arrays = self._loaded
             if generation != manifest.generation:
@@ -142,7 +142,7 @@ class Reader:
 
     def __init__(self, folder: Path, mode: str) -> None:
         self.folder = folder
-        self._connections = Connections(folder / DATABASE, mode)
+        self._connections = SqlitePool(folder / DATABASE, mode)
         self._snapshots = Snapshots(folder, self._connections)
         try:
             with self.reading():  # loads the arrays

@@ -19,8 +19,8 @@ import numpy.typing as npt
 from rankfold.errors import InputError, StorageError
 from rankfold.storage.database import (
     MEND,
-    Database,
     Manifest,
+    SqliteDatabase,
     Version,
     checksum,
     damaged,
@@ -31,7 +31,7 @@ LARGEST = 900_000_000
 """Bytes of one array in a change; SQLite holds no more than 1,000,000,000 in one place."""
 
 
-def log_change(database: Database, version: Version, arrays: Mapping[str, Array]) -> None:
+def log_change(database: SqliteDatabase, version: Version, arrays: Mapping[str, Array]) -> None:
     """Write down a change; its number is that of the version."""
     for name, array in arrays.items():
         if array.nbytes > LARGEST:
@@ -53,7 +53,7 @@ def _logged(name: str, array: Array) -> tuple[Any, ...]:
 
 
 def read_changes(
-    database: Database, manifest: Manifest, after: int
+    database: SqliteDatabase, manifest: Manifest, after: int
 ) -> Iterator[tuple[int, dict[str, Array]]]:
     """Read the changes after a number that the arrays do not contain yet, one at a time."""
     first = max(after, manifest.merged) + 1
@@ -75,13 +75,13 @@ def read_changes(
         yield number, dict(_logged_array(database, number, *row) for row in rows)
 
 
-def size_of_changes(database: Database) -> int:
+def size_of_changes(database: SqliteDatabase) -> int:
     """Return the bytes of the arrays of all changes, without reading these."""
     ((size,),) = database.rows("SELECT coalesce(sum(length(data)), 0) FROM change_arrays")
     return int(size)
 
 
-def clear_changes(database: Database) -> None:
+def clear_changes(database: SqliteDatabase) -> None:
     """Forget all changes, and give their space back to the disk."""
     database.rows("DELETE FROM changes")
     database.rows("DELETE FROM change_arrays")
@@ -91,7 +91,7 @@ def clear_changes(database: Database) -> None:
 
 
 def _logged_array(
-    database: Database, number: int, name: Any, dtype: Any, shape: Any, crc32: Any, data: Any
+    database: SqliteDatabase, number: int, name: Any, dtype: Any, shape: Any, crc32: Any, data: Any
 ) -> tuple[str, Array]:
     if not isinstance(data, bytes) or crc32 != _checksum(name, dtype, shape, data):
         raise damaged(database, f"array {name!r} of change {number} has another checksum")
@@ -173,7 +173,7 @@ def write_segments(folder: Path, arrays: Mapping[str, Array], generation: int) -
 
 
 def read_segments(
-    folder: Path, database: Database, generation: int, expected: int
+    folder: Path, database: SqliteDatabase, generation: int, expected: int
 ) -> dict[str, Array]:
     """Map the arrays of a generation into memory after checking every byte.
 
@@ -181,7 +181,7 @@ def read_segments(
     ----------
     folder : Path
         Of the store.
-    database : Database
+    database : SqliteDatabase
     generation : int
     expected : int
         The checksum of what the database knows of them.
@@ -207,7 +207,7 @@ def read_segments(
 
 
 def announce_segments(
-    folder: Path, database: Database, names: Iterable[str], generation: int
+    folder: Path, database: SqliteDatabase, names: Iterable[str], generation: int
 ) -> None:
     """Write down which files are about to be written; forget those that are gone.
 
@@ -220,7 +220,7 @@ def announce_segments(
     database.run_many("INSERT OR IGNORE INTO files VALUES (?)", files)
 
 
-def record_segments(database: Database, segments: Iterable[Segment]) -> int:
+def record_segments(database: SqliteDatabase, segments: Iterable[Segment]) -> int:
     """Let the database name these files and no others; return the checksum of what it knows."""
     rows = sorted(tuple(segment) for segment in segments)
     database.rows("DELETE FROM segments")
@@ -228,7 +228,7 @@ def record_segments(database: Database, segments: Iterable[Segment]) -> int:
     return checksum(rows)
 
 
-def remove_segments(folder: Path, database: Database) -> None:
+def remove_segments(folder: Path, database: SqliteDatabase) -> None:
     """Delete files of older generations, and what an interrupted merge left behind.
 
     These are the files that the store has announced and that are not valid. Others, links and

@@ -31,8 +31,8 @@ from rankfold.storage.columns import (
 from rankfold.storage.database import (
     DATABASE,
     LOCK,
-    Database,
     Manifest,
+    SqliteDatabase,
     WriterLock,
     check_format,
     is_locked,
@@ -88,7 +88,7 @@ def check_store(folder: Path, *, write: bool = False) -> None:
         )
     _check_files(folder, write)
     own_folder(folder)
-    database = Database(folder / DATABASE, "ro")
+    database = SqliteDatabase(folder / DATABASE, "ro")
     try:
         check_format(database)
     finally:
@@ -141,7 +141,7 @@ def create_folder(
     folder: Path,
     arrays: Mapping[str, Array],
     manifest: Manifest,
-    fill: Callable[[Database], None],
+    fill: Callable[[SqliteDatabase], None],
 ) -> None:
     """Write a whole store next to its place, durably, then rename it."""
     folder = folder.absolute()
@@ -174,11 +174,11 @@ def _write(
     folder: Path,
     arrays: Mapping[str, Array],
     manifest: Manifest,
-    fill: Callable[[Database], None],
+    fill: Callable[[SqliteDatabase], None],
 ) -> None:
     make_folder(folder)
     segments = write_segments(folder, arrays, manifest.generation)
-    database = Database(folder / DATABASE, "rwc")
+    database = SqliteDatabase(folder / DATABASE, "rwc")
     try:
         with database.transaction():
             make_tables(database)
@@ -311,7 +311,7 @@ class Store(Reader):
         checked = checked_arrays(arrays)
         text = settings_text(settings)
 
-        def fill(database: Database) -> None:
+        def fill(database: SqliteDatabase) -> None:
             make_points(database, columns, batches)
 
         if replace and folder.exists():
@@ -457,7 +457,7 @@ class Store(Reader):
         arrays: Mapping[str, Array],
         settings: str,
         columns: tuple[Column, ...],
-        renew_points: Callable[[Database], None],
+        renew_points: Callable[[SqliteDatabase], None],
     ) -> None:
         """Begin a new generation; until all is written, the old one stays as it is."""
         with self._writers:
@@ -482,7 +482,7 @@ class Store(Reader):
             remove_segments(self.folder, database)
 
     @contextmanager
-    def _writing(self) -> Iterator[Database]:
+    def _writing(self) -> Iterator[SqliteDatabase]:
         with self._writers:
             self.check_writable()
             with self._connections.borrowed() as database, database.transaction():

@@ -164,7 +164,7 @@ def test_npy_files_are_dropped(shown, page, moons):
     ):
         with shown.answered():
             drop(page, "vector.npy", npy(array))
-        assert lists(shown) == answers(moons, vectors=array.astype(float))
+        assert lists(shown) == answers(moons, vectors=array.astype(float).tolist())
         expect(shown["drop"]).to_be_hidden()
         expect(shown["example"]).to_have_count(len(np.atleast_2d(array)))
 

@@ -17,6 +17,7 @@ RUN useradd --system --uid 10001 --no-create-home rankfold \
     && install --directory --mode=1777 /var/cache/rankfold \
     && install --directory --owner=rankfold /data
 COPY --from=build /opt/rankfold /opt/rankfold
+RUN rankfold warm-up && chmod -R a+rwX /var/cache/rankfold/*
 USER 10001
 WORKDIR /data
 VOLUME /data

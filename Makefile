@@ -3,7 +3,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTHON ?= python3
 INSTALLED := $(VENV)/installed
+SHOWN := $(VENV)/demo
+comma := ,
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+COMPILED := $(VENV)/compiled
 MINIMUM := out/minimum
 OLD_WARNINGS := -W default::DeprecationWarning -W default::PendingDeprecationWarning -W default::FutureWarning \
 	-W default::pydantic.warnings.UnsupportedFieldAttributeWarning
@@ -21,28 +24,37 @@ install: $(INSTALLED)
 
 # Built anew only when pyproject.toml changes. Where uv is not at hand, pip brings it: it does in seconds what takes pip
 # minutes. It does not know mirrors that pip was told of, so pip has the last word.
-$(INSTALLED): pyproject.toml
+define set-up
 	@if command -v uv >/dev/null 2>&1; then \
 		uv venv --quiet --allow-existing --python '>=3.11' $(VENV) && \
-		uv pip install --quiet --python $(BIN)/python -e '.[dev]'; \
+		uv pip install --quiet --python $(BIN)/python -e '.[$(1)]'; \
 	else \
 		echo "setting up $(VENV): this takes a minute or two, once"; \
 		$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "rankfold needs Python 3.11 or newer; try: make PYTHON=python3.12 demo")' && \
 		$(PYTHON) -m venv $(VENV) && \
 		$(PIP) install uv && \
-		{ $(BIN)/uv pip install --quiet --python $(BIN)/python -e '.[dev]' || $(PIP) install -e '.[dev]'; }; \
+		{ $(BIN)/uv pip install --quiet --python $(BIN)/python -e '.[$(1)]' || $(PIP) install -e '.[$(1)]'; }; \
 	fi
-	@touch $(INSTALLED)
+	@touch $@
+endef
 
-demo: install
+# What development needs: everything, some 2 GB.
+$(INSTALLED): pyproject.toml
+	$(call set-up,dev)
+
+# What the demo needs, which is there where everything is.
+$(SHOWN): pyproject.toml $(if $(wildcard $(INSTALLED)),$(INSTALLED))
+	$(if $(wildcard $(INSTALLED)),@touch $@,$(call set-up,plot$(comma)serve))
+
+demo: $(SHOWN)
 	$(BIN)/rankfold demo --out out
 	@echo "The same from here: make serve"
 
 # Stays until Ctrl-C, which is its end and no error.
-serve: install out/digits
+serve: $(SHOWN) out/digits
 	@$(BIN)/rankfold serve out/digits || [ $$? -eq 130 ]
 
-out/digits: | install
+out/digits: | $(SHOWN)
 	$(BIN)/rankfold demo --out out
 
 # Takes the data files from the folder that RANKFOLD_DATA names, or downloads them.
@@ -60,12 +72,17 @@ gallery: install
 		echo "== $$script"; $(BIN)/python $$script --out docs/images/gallery || failed=1; \
 	done; exit $$failed
 
+# Before workers would compile the same code at the same time.
+$(COMPILED): $(INSTALLED) $(wildcard src/rankfold/*.py src/rankfold/graph/*.py src/rankfold/neighbors/*.py src/rankfold/solvers/*.py)
+	@$(BIN)/rankfold warm-up
+	@touch $(COMPILED)
+
 # Every capability once, and a tenth of the random examples.
-test: install
+test: $(COMPILED)
 	$(ONE_THREAD) $(BIN)/python -m pytest -n auto --dist loadfile --durations=20 -m "not slow" --hypothesis-profile=quick
 
 # Everything.
-test-all: install
+test-all: $(COMPILED)
 	$(ONE_THREAD) $(BIN)/python -m pytest -n auto --dist loadfile --durations=20
 
 # Apart from the other tests, because it needs a browser; screenshots are in out/screenshots.

@@ -35,7 +35,7 @@ def course(X, smoothness):
     for ranking in islice(ranker.alternations(QUERY, include_query=True), LAST):
         graphs.append(symmetrize(step(lists, scores, np.arange(len(X))).affinity))
         scores = np.zeros(len(X))
-        scores[ranking.ids] = ranking.scores
+        scores[ranking.indices] = ranking.scores
         reach.append(scores.sum() ** 2 / (scores @ scores))
     return graphs, np.array(reach)
 

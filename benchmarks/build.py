@@ -32,13 +32,13 @@ def fit(X):
 def memory_of_a_process(n_points):
     """Print what fit takes at the most, beside the points, and how long it took."""
     # More points than the exact engine takes, so that FAISS and all compiled code are there.
-    fit(FaissEngine(points(25_000))).rank(ids=0, top=100)
+    fit(FaissEngine(points(25_000))).rank(0, top=100)
     X = points(n_points)
     forget_peak()
     before = resident_mb()
     took, ran = seconds(lambda: fit(X))
     after = resident_mb()
-    ran.rank(ids=0, top=100)
+    ran.rank(0, top=100)
     peak = max(0.0, peak_mb() - before)
     print(json.dumps({"peak": peak, "kept": after - before, "fit": took}))
 

@@ -47,7 +47,7 @@ def points(n_points):
 def warm(X):
     """Let compiled code be read, so that nobody is timed with it."""
     for adapt in ("query", "collective"):
-        RAN(adapt=adapt, solver="region").fit(X[:1000]).rank(ids=0, top=5)
+        RAN(adapt=adapt, solver="region").fit(X[:1000]).rank(0, top=5)
 
 
 def build(X, engine, exact):
@@ -90,14 +90,14 @@ def memory(n_points):
 def precision(answers, labels):
     """Return the mean precision of rankings by query, in per cent."""
     return float(100 * np.mean([
-        (labels[ranking.ids] == labels[query]).mean() for query, ranking in answers.items()
+        (labels[ranking.indices] == labels[query]).mean() for query, ranking in answers.items()
     ]))  # fmt: skip
 
 
 def asked(rankers, queries):
     """Let rankers answer the same queries in turns."""
     methods = {
-        name: lambda query, ranker=ranker: ranker.rank(ids=query, top=TOP)
+        name: lambda query, ranker=ranker: ranker.rank(query, top=TOP)
         for name, ranker in rankers.items()
     }
     return take_turns(methods, queries)

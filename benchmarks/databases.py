@@ -135,7 +135,7 @@ def asked(address, key, X, ranker, queries):
             vector = X[query : query + 1]
             times["kNN"].append(took(lambda: collection.database.search(vector, TOP))[0])  # noqa: B023
         expected = ranker.rank(query, top=TOP)
-        alike = set(results.ids) == set(expected.ids.tolist())
+        alike = set(results.ids) == set(expected.indices.tolist())
         same.append(alike and np.allclose(results.scores, expected.scores, atol=1e-5))
     ms = {name: 1e3 * median(found) for name, found in times.items()}
     return {

@@ -71,7 +71,7 @@ def rankers_of(engine, budgets):
 
 
 def answering(ranker):
-    return lambda query: ranker.rank(ids=query, top=TOP).solution
+    return lambda query: ranker.rank(query, top=TOP).solution
 
 
 def gradients_of(engine, ranker):
@@ -92,7 +92,7 @@ def truths(ranker, queries):
     for top in (TOP, FEW):
         rankings = ranker.rank_many(queries, top=top, n_jobs=n_jobs)
         true[top] = {
-            query: ranking.ids
+            query: ranking.indices
             for query, ranking in zip(queries, rankings, strict=True)
             if ranking.solution.certified
         }
@@ -171,8 +171,8 @@ def turns(engine, ranker, queries):
         engine.search(engine.beside(queries[0])[None, :], width)
     timed = take_turns(
         {
-            BY_ID: lambda q: ranker.rank(ids=q, top=TOP),
-            "by id, two alternations": lambda q: twice.rank(ids=q, top=TOP),
+            BY_ID: lambda q: ranker.rank(q, top=TOP),
+            "by id, two alternations": lambda q: twice.rank(q, top=TOP),
             UNSEEN: lambda q: ranker.rank(vectors=engine.beside(q), top=TOP),
             search: lambda q: engine.search(engine.beside(q)[None, :], width),
         },

@@ -29,10 +29,10 @@ def precisions(ranker, dataset, queries=None):
     sizes = np.bincount(dataset.labels)[dataset.labels] - 1
     if queries is None:
         queries = np.arange(len(dataset.labels))
-        answers = ranker.rank_all(top=int(sizes.max()))[0]
+        answers = ranker.search(k=int(sizes.max()))[0]
     else:
         rankings = ranker.rank_many(queries.tolist(), top=int(sizes.max()))
-        answers = [ranking.ids for ranking in rankings]
+        answers = [ranking.indices for ranking in rankings]
     return np.array(
         [
             metrics.precision(dataset.labels[answer] == dataset.labels[query], sizes[query])

@@ -21,7 +21,7 @@ def measure():
         method.fit(digits.X)
         rankings = method.rank_many(queries, top=n_candidates(TOP))
         for amount in AMOUNTS:
-            chosen = [diverse(method.engine_, ranking, TOP, amount).ids for ranking in rankings]
+            chosen = [diverse(method.engine_, ranking, TOP, amount).indices for ranking in rankings]
             right = [
                 np.mean(digits.labels[ids] == digits.labels[query])
                 for query, ids in zip(queries, chosen, strict=True)

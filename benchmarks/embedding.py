@@ -113,7 +113,7 @@ def answers(dataset, rows, vectors, queries_of, ranker, top, distances, embeddin
             found = chosen.rank_many(asked, top=top)
         else:
             found = [chosen.rank(vectors=vector, top=top) for vector in rows]
-        yield name, np.array([ranking.ids for ranking in found])
+        yield name, np.array([ranking.indices for ranking in found])
     for length in LENGTHS:
         if length <= vectors.shape[1] or length == USUAL:
             known, asking = shortened(vectors, length), shortened(queries_of, length)

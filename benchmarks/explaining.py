@@ -17,7 +17,7 @@ SIZES, TOP, N_QUERIES = (10_000, 100_000), 100, 10
 def explained(ranker, query):
     """Return the seconds of a query and of an explanation of its last result, and the latter."""
     answering, ranking = seconds(lambda: ranker.rank(query, top=TOP))
-    point = int(ranking.ids[-1])
+    point = int(ranking.indices[-1])
     explaining, told = seconds(lambda: explain(ranker, query, point))
     return answering, explaining, told.n_visited
 

@@ -50,7 +50,7 @@ def distances(dataset):
 def ask(ranker, right, wrong, weight):
     """Return the unmarked points, best first."""
     query = Query(right) if weight is None else Query.from_feedback(right, wrong, weight)
-    found = ranker.rank_many([query])[0].ids
+    found = ranker.rank_many([query])[0].indices
     return found[~np.isin(found, wrong)]
 
 

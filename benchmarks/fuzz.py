@@ -1,8 +1,8 @@
 """Files that anybody may have written, under a fuzzer: they are read, or refused by one line.
 
 A coverage-guided fuzzer (atheris, which is libFuzzer) changes files that can be read, and looks
-for changes that reach other lines of rankfold. Every file must be read, or be refused by an
-`InputError` of one line that names it. Anything else, such as another exception, a crash, a file
+for changes that reach other lines of rankfold. Every file must be read, or be refused by a
+one-line error that names it. Anything else, such as another exception, a crash, a file
 beside the index that was touched, or a minute without an answer, ends the run with the bytes that
 did it.
 
@@ -23,11 +23,13 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 from functools import cache
 from pathlib import Path
+from time import process_time
 
 SUFFIXES = ("npy", "npz", "csv", "tsv", "parquet", "h5", "png")
 TARGETS = (*SUFFIXES, "payload", "database", "segment", "arrays", "settings", "changes", "learning")
@@ -35,13 +37,16 @@ ENDLESS = ("h5",)
 LONGEST, MEMORY = 60, 4096
 """Seconds and megabytes that a single file may take."""
 
+LOST = 3600
+"""Seconds by the clock after which a process that computes nothing is taken for stuck."""
+
 QUICK = Path("/dev/shm")  # noqa: S108 - nothing here has to last
 
 
 def parsed():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("targets", nargs="*", metavar="TARGET", help=", ".join(TARGETS))
-    parser.add_argument("--seconds", type=int, default=5, help="for each kind of file")
+    parser.add_argument("--seconds", type=int, default=5, help="of the processor, for each")
     parser.add_argument("--inside", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if unknown := set(given.targets) - set(TARGETS):
@@ -97,15 +102,34 @@ def fuzz(target, folder, seconds):
     for number, seed in enumerate(seeds):
         (corpus / str(number)).write_bytes(seed)
         test(seed)
-    limits = [f"-max_total_time={seconds}", f"-timeout={LONGEST}", f"-rss_limit_mb={MEMORY}"]
+    limits = [f"-timeout={LOST}", f"-rss_limit_mb={MEMORY}"]
     longest = f"-max_len={max(2 * max(map(len, seeds)), 4096)}"
     shown = [
         "-print_final_stats=1",
         "-verbosity=0",
         f"-artifact_prefix={Path.cwd()}/fuzz-{target}-",
     ]
-    atheris.Setup([sys.argv[0], *limits, longest, *shown, str(corpus)], test)
+    timed = by_processor_time(test, seconds)
+    atheris.Setup([sys.argv[0], *limits, longest, *shown, str(corpus)], timed)
     atheris.Fuzz()
+
+
+def by_processor_time(test, seconds):
+    """Return a test that ends the run in time, and fails for a file that takes too long.
+
+    Time is that of the processor, so that a run may be slowed down or stopped for a while.
+    """
+    until = process_time() + seconds
+
+    def timed(content):
+        start = process_time()
+        test(content)
+        if process_time() - start > LONGEST:
+            raise AssertionError(f"a file took more than {LONGEST} s")
+        if process_time() > until:
+            os.kill(os.getpid(), signal.SIGUSR1)  # libFuzzer prints its counts and ends
+
+    return timed
 
 
 def prepared(target, folder):
@@ -126,7 +150,7 @@ def prepared(target, folder):
 
 def refused(error, path):
     """Require an error of one line that names a file or its folder."""
-    if "\n" in str(error) or Path(path).name not in str(error):
+    if not str(error).isprintable() or Path(path).name not in str(error):
         raise AssertionError(f"not one line about {path}: {error}") from error
 
 
@@ -217,7 +241,7 @@ def use(path):
     import numpy as np
 
     from rankfold import Index
-    from rankfold.errors import InputError
+    from rankfold.errors import InputError, StorageError
     from rankfold.storage import Store
 
     try:
@@ -232,9 +256,9 @@ def use(path):
             index.remove(index.ids[:1])
             index.save()
             index.places()
-    except InputError as error:
-        if "\n" in str(error):
-            raise AssertionError(f"more than one line: {error}") from error
+    except (InputError, StorageError) as error:
+        if not str(error).isprintable():
+            raise AssertionError(f"more than one line, or codes in it: {error!a}") from error
 
 
 def watched(folder):
@@ -272,13 +296,13 @@ def of_file(folder, name):
 
 def written(path, arrays, settings):
     """Write an index with checksums that fit, and tell whether a store takes it."""
-    from rankfold.errors import InputError
+    from rankfold.errors import InputError, StorageError
     from rankfold.storage import Store
 
     shutil.rmtree(path, ignore_errors=True)
     try:
         Store.create(path, arrays, settings, range(200))
-    except InputError:
+    except (InputError, StorageError):
         return False
     return True
 
@@ -361,7 +385,7 @@ def of_changes(folder):
     """Alter the arrays of a change that waits to be merged."""
     import numpy as np
 
-    from rankfold.errors import InputError
+    from rankfold.errors import InputError, StorageError
     from rankfold.neighbors import DynamicEngine
     from rankfold.storage import Store
 
@@ -378,7 +402,7 @@ def of_changes(folder):
             try:
                 crafted = altered(content, change)
                 store.append(crafted, removed=[3], added_slots=[200, 201], ids=[200, 201])
-            except InputError:
+            except (InputError, StorageError):
                 return
         use(path)
         check()
@@ -391,15 +415,12 @@ def of_learning(folder):
     from rankfold import Index, datasets
     from rankfold.graph.collective import Stage
     from rankfold.index.learned_graph import STAGE, Stages, learning_of
-    from rankfold.neighbors import DynamicEngine
 
     path = folder / "index"
     with Index.build(datasets.load("rings").X[::8], path=path, n_neighbors=4) as index:
-        arrays, settings, *_ = index._state()
         version = index._backend.version
-    learning = learning_of(
-        DynamicEngine.restore(arrays, settings["engine"]), 4, 30.0, progress=False
-    )
+        with index._backend.current() as engine:
+            learning = learning_of(engine, 4, 30.0)
     stages = Stages.of(path, learning, version)
     stages.write(Stage(0, learning.candidates.sq_distances.astype(float), ()))
 

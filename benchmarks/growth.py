@@ -64,7 +64,7 @@ class Sized:
         self.gradients = GlobalGradients(whole_system(self.weights, smoothness))
         ids = self.queries
         methods = {
-            (self.n_points, way): lambda i, r=ran: r.rank(ids=ids[i], top=TOP)
+            (self.n_points, way): lambda i, r=ran: r.rank(ids[i], top=TOP)
             for way, ran in rankers.items()
         }
         methods[self.n_points, "kernel"] = lambda i: solved(solver, ids[i], TOL, TOP)
@@ -120,7 +120,7 @@ def with_budget(databases, smoothness, timed):
     for sized in databases:
         whole, few, scipy = (timed[sized.n_points, way] for way in ("rank", "budget", "SciPy"))
         shares = [
-            overlap(found.ids, whole.answers[i].ids)
+            overlap(found.indices, whole.answers[i].indices)
             for i, found in few.answers.items()
             if i in whole.answers and whole.answers[i].solution.certified
         ]
@@ -150,8 +150,8 @@ def alternate(engine, smoothness, budget):
     one, three = rankers.values()
     queries = draw(engine.n_points, N_TURNS)
     methods = {
-        "1": lambda q: one.rank(ids=q, top=TOP),
-        "3": lambda q: three.rank(ids=q, top=TOP),
+        "1": lambda q: one.rank(q, top=TOP),
+        "3": lambda q: three.rank(q, top=TOP),
         "unseen": lambda q: one.rank(vectors=engine.beside(q), top=TOP),
     }
     timed = take_turns(methods, queries, most_seconds=60)

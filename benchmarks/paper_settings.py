@@ -341,7 +341,7 @@ def report_transduction(found):
 def measure(table, ranker, metric):
     """Return precision and recall of a ranker of the library, the query counted."""
     ranker.set_params(metric=metric).fit(table.data.X)
-    indices, _ = ranker.rank_all(top=table.cutoff, include_query=True)
+    indices, _ = ranker.search(k=table.cutoff, include_query=True)
     hits = (table.labels[indices] == table.labels[:, None]).sum(axis=1)
     sizes = np.bincount(table.labels)[table.labels]
     return 100 * np.mean(hits / table.cutoff), 100 * np.mean(hits / sizes)

@@ -49,9 +49,9 @@ def our_methods(engine, weights):
         ran = RAN(NEIGHBORS, SMOOTHNESS, solver="region", fusion="none", tol=tol, budget=None).fit(
             engine
         )
-        methods[f"RAN, {mode}"] = "RAN", lambda q, r=ran: r.rank(ids=q, top=TOP).ids
+        methods[f"RAN, {mode}"] = "RAN", lambda q, r=ran: r.rank(q, top=TOP).indices
     ran = RAN(NEIGHBORS, SMOOTHNESS, solver="region", fusion="none").fit(engine)
-    methods["RAN, default budget"] = "RAN", lambda q: ran.rank(ids=q, top=TOP).ids
+    methods["RAN, default budget"] = "RAN", lambda q: ran.rank(q, top=TOP).indices
     solver, certified = region_solver(weights, SMOOTHNESS), next(iter(RAN_MODES))
     methods[KERNEL] = "RAN", lambda q: solved(solver, q, certified, TOP)
     graph = AdaptiveGraph(NEIGHBORS)
@@ -59,7 +59,7 @@ def our_methods(engine, weights):
         walk = PersonalizedPageRank(
             DAMPING, graph=graph, solver="region", fusion="none", tol=tol, budget=None
         ).fit(engine)
-        methods[f"PageRank, {mode}"] = "PageRank", lambda q, r=walk: r.rank(ids=q, top=TOP).ids
+        methods[f"PageRank, {mode}"] = "PageRank", lambda q, r=walk: r.rank(q, top=TOP).indices
     return methods
 
 

@@ -39,7 +39,7 @@ def measure():
         queries = queries[:N_QUERIES]
         known, vectors = dataset.X[half], dataset.X[queries]
         plain, whole = Distance().fit(known), RAN().fit(known)
-        near = [plain.rank(vectors=one, top=max(CANDIDATES)).ids for one in vectors]
+        near = [plain.rank(vectors=one, top=max(CANDIDATES)).indices for one in vectors]
         base = precisions(dataset, half, queries, [ids[:TOP] for ids in near])
         rankings = {"none: plain distance": [ids[:TOP] for ids in near]}
         for n in CANDIDATES:
@@ -47,7 +47,7 @@ def measure():
                 ids[:n][rerank(known[ids[:n]], one, TOP, RAN())[0]]
                 for ids, one in zip(near, vectors, strict=True)
             ]
-        rankings["all: the whole graph"] = [whole.rank(vectors=v, top=TOP).ids for v in vectors]
+        rankings["all: the whole graph"] = [whole.rank(vectors=v, top=TOP).indices for v in vectors]
         for candidates, found in rankings.items():
             right = precisions(dataset, half, queries, found)
             yield {

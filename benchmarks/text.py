@@ -23,7 +23,7 @@ from kit.pictures import GREY, INK, RIGHT, WRONG, plot
 from kit.report import options, publish, table, versions
 
 from rankfold import RAN, Dataset, Distance, ExactEngine, ManifoldRanking, evaluate
-from rankfold.neighbors.dimension import (
+from rankfold.neighbors.exact import (
     DIMENSION_NEIGHBORS,
     choose_n_neighbors,
     intrinsic_dimension,
@@ -86,8 +86,8 @@ def measure(dataset):
 
 def by_depth(dataset, ranker):
     """Return the share of right results among the first 1, 2, ... with every text as a query."""
-    ids, _ = ranker.set_params(metric=dataset.metric).fit(dataset.X).rank_all(top=DEEPEST)
-    right = (dataset.labels[ids] == dataset.labels[:, None]).mean(axis=0)
+    indices, _ = ranker.set_params(metric=dataset.metric).fit(dataset.X).search(k=DEEPEST)
+    right = (dataset.labels[indices] == dataset.labels[:, None]).mean(axis=0)
     return np.cumsum(right) / np.arange(1, DEEPEST + 1)
 
 
@@ -113,7 +113,7 @@ def ask():
     X, subjects = embed([text.words for text in texts]), np.array([text.subject for text in texts])
     rankers = {"cosine": Distance(metric="cosine"), "RAN": RAN(metric="cosine")}
     rows, lists = [], {}
-    found = {name: [ranker.fit(X).rank(vectors=one, top=2 * SHOWN).ids for one in
+    found = {name: [ranker.fit(X).rank(vectors=one, top=2 * SHOWN).indices for one in
              embed(list(QUESTIONS))] for name, ranker in rankers.items()}  # fmt: skip
     for place, (question, subject) in enumerate(QUESTIONS.items()):
         ids = {name: answers[place] for name, answers in found.items()}

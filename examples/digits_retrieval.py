@@ -17,9 +17,7 @@ METHODS = {"plain distance": Distance(), "RAN": RAN()}
 def main(out: Path) -> dict[str, float]:
     """Ask for every digit, and show three queries with their first ten results."""
     digits = datasets.load("digits")
-    answers = {
-        name: ranker.fit(digits.X).rank_all(top=JUDGED)[0] for name, ranker in METHODS.items()
-    }
+    answers = {name: ranker.fit(digits.X).search(k=JUDGED)[0] for name, ranker in METHODS.items()}
     hits = {name: digits.labels[ids] == digits.labels[:, None] for name, ids in answers.items()}
     plain, shape = (found.mean(axis=1) for found in hits.values())
     before, after = (found[:, :SHOWN].sum(axis=1) for found in hits.values())

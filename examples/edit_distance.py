@@ -57,7 +57,7 @@ def main(out: Path) -> dict[str, float]:
         height=790,
     )  # fmt: skip
     for axes, ranker in zip(panels, rankers.values(), strict=True):
-        draw_places(axes, family, ranker.fit(distances).rank(0, top=3 * N_COPIES // 2).ids)
+        draw_places(axes, family, ranker.fit(distances).rank(0, top=3 * N_COPIES // 2).indices)
     save(figure, out, "edit_distance")
     for name, mean in means.items():
         print(f"{name}: {mean:.1%} right over all {len(lines)} queries")

@@ -19,7 +19,7 @@ def main(out: Path) -> dict[str, float]:
     """Take the early result that is furthest away by plain distance, and explain it."""
     digits = datasets.load("digits")
     ranker = RAN().fit(digits.X)
-    query, point = furthest(ranker.rank_all(top=TOP)[0], cdist(digits.X, digits.X))
+    query, point = furthest(ranker.search(k=TOP)[0], cdist(digits.X, digits.X))
     explanation = explain(ranker, query, point)
     path = explanation.path
     if path is None or path.share is None:

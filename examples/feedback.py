@@ -20,14 +20,14 @@ def main(out: Path) -> dict[str, float]:
     ranker = RAN().fit(data.X)
     before, after, marks, queries = [], [], [], []
     for query, ranking in enumerate(ranker.rank_many(range(len(data.X)))):
-        right, wrong = mark(data, query, ranking.ids)
+        right, wrong = mark(data, query, ranking.indices)
         if wrong:  # otherwise there is nothing to complain about
             better = ranker.rank_many([Query.from_feedback([query, *right], wrong)])[0]
             queries.append(query)
             marks.append((right, wrong))
             # Marked results are put into their places by hand, so neither answer is credited.
-            before.append(ranking.ids[~np.isin(ranking.ids, right + wrong)][:JUDGED])
-            after.append(better.ids[~np.isin(better.ids, wrong)][:JUDGED])
+            before.append(ranking.indices[~np.isin(ranking.indices, right + wrong)][:JUDGED])
+            after.append(better.indices[~np.isin(better.indices, wrong)][:JUDGED])
     labels = data.labels[queries][:, None]
     old, new = ((data.labels[np.array(ids)] == labels).mean(axis=1) for ids in (before, after))
     best = int(np.argmax(new - old))

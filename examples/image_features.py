@@ -28,9 +28,9 @@ def main(out: Path) -> dict[str, float]:
     figures, answers, shares = {"images": float(len(images))}, {}, {}
     for space, (X, metric) in spaces.items():
         for name, method in METHODS.items():
-            ids, _ = method(metric=metric).fit(X).rank_all(top=VIEWS - 1)
-            share = (data.labels[ids] == data.labels[:, None]).mean(axis=1)
-            answers[space, name], shares[space, name] = ids, share
+            indices, _ = method(metric=metric).fit(X).search(k=VIEWS - 1)
+            share = (data.labels[indices] == data.labels[:, None]).mean(axis=1)
+            answers[space, name], shares[space, name] = indices, share
             figures[f"{space} by {name}"] = float(share.mean())
     plain, shape = (shares["features", name] for name in METHODS)
     figures |= {"better": float((shape > plain).mean()), "worse": float((shape < plain).mean())}
@@ -55,8 +55,10 @@ def draw(out: Path, chosen: dict[str, int], images: FloatArray, labels: IntArray
         write(page, MARGIN, top + 22, what, 27, weight="bold")
         write(page, WIDTH - MARGIN, top + 22, f"right of {VIEWS - 1}", 21, GREY, ha="right")
         draw_tile(page, -images[query], MARGIN + 4, top + 40, 136)
-        for line, (name, ids) in enumerate(found.items()):
-            draw_answer(page, name, top + 38 + 78 * line, images, ids[query], labels, labels[query])
+        for line, (name, indices) in enumerate(found.items()):
+            draw_answer(
+                page, name, top + 38 + 78 * line, images, indices[query], labels, labels[query]
+            )
     page.plot([MARGIN, WIDTH - MARGIN], [HEIGHT - 106] * 2, color=LINE, linewidth=1)
     for line, space in enumerate(("pixels", "features")):
         parts = [f"{figures[f'{space} by {name}']:.1%} by {name}" for name in METHODS]
@@ -66,12 +68,12 @@ def draw(out: Path, chosen: dict[str, int], images: FloatArray, labels: IntArray
     save(figure, out, "image_features")
 
 
-def draw_answer(page: Axes, name: str, top: int, images: FloatArray, ids: IntArray,
+def draw_answer(page: Axes, name: str, top: int, images: FloatArray, indices: IntArray,
                 labels: IntArray, wanted: int) -> None:  # fmt: skip
     """Draw some of the results of one method, and say how many of all are right."""
-    right = labels[ids] == wanted
+    right = labels[indices] == wanted
     write(page, MARGIN + 164, top + 36, name, 24, INK)
-    for place, (row, hit) in enumerate(zip(ids[::STEP], right[::STEP], strict=True)):
+    for place, (row, hit) in enumerate(zip(indices[::STEP], right[::STEP], strict=True)):
         draw_tile(page, -images[row], LEFT + 75 * place, top, TILE, RIGHT if hit else WRONG)
     write(page, WIDTH - MARGIN, top + 36, f"{right.sum()}", 28, INK, weight="bold", ha="right")
 

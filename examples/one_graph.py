@@ -32,10 +32,10 @@ def turned_digits() -> FloatArray:
 
 def judge(ranker: RAN) -> tuple[float, IntArray, BoolArray]:
     """Return how many results are right, the edges, and which of them join different digits."""
-    ids, _ = ranker.rank_all(top=N_VIEWS - 1)
+    indices, _ = ranker.search(k=N_VIEWS - 1)
     edges = np.stack(triu(ranker.affinity_ + ranker.affinity_.T).coords, axis=1)
     between = LABELS[edges[:, 0]] != LABELS[edges[:, 1]]
-    return float((LABELS[ids] == LABELS[:, None]).mean()), edges, between
+    return float((LABELS[indices] == LABELS[:, None]).mean()), edges, between
 
 
 def main(out: Path) -> dict[str, float]:

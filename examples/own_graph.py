@@ -45,8 +45,8 @@ def main(out: Path) -> dict[str, float]:
     query = int(np.argmin(np.hypot(*(places - (0.42, 0.52)).T)))
     walk = np.argsort(shortest_path(paths, indices=query), kind="stable")[1:]
     answers = {
-        "By a straight line": Distance().fit(places).rank(query).ids,
-        "By RAN, on the graph of paths": RAN(metric="precomputed").fit(paths).rank(query).ids,
+        "By a straight line": Distance().fit(places).rank(query).indices,
+        "By RAN, on the graph of paths": RAN(metric="precomputed").fit(paths).rank(query).indices,
     }
     shared = {name: len(set(ids[:NEAR]) & set(walk[:NEAR])) for name, ids in answers.items()}
     figure, panels = new_panels(

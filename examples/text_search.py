@@ -33,9 +33,9 @@ def main(out: Path) -> dict[str, float]:
     figures, right = {"texts": float(len(texts))}, {}
     for name, ranker in METHODS.items():
         ranker.fit(X)
-        found = [ranker.rank(vectors=vector, top=SHOWN).ids for vector in asked]
+        found = [ranker.rank(vectors=vector, top=SHOWN).indices for vector in asked]
         right[name] = subjects[found] == np.array(list(QUESTIONS.values()))[:, None]
-        neighbors, _ = ranker.rank_all(top=JUDGED)
+        neighbors, _ = ranker.search(k=JUDGED)
         figures[f"questions by {name}"] = float(right[name].mean())
         figures[f"texts by {name}"] = float((subjects[neighbors] == subjects[:, None]).mean())
     gains = right["RAN"].sum(axis=1) - right["cosine"].sum(axis=1)

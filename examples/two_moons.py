@@ -18,7 +18,7 @@ def main(out: Path) -> dict[str, float]:
     query = int(np.argmin(found.plain["r_precision"]))
     same = moons.labels == moons.labels[query]
     n_same = int(same.sum()) - 1  # without the query itself
-    answers = {name: ranker.fit(moons.X).rank(query).ids for name, ranker in rankers.items()}
+    answers = {name: ranker.fit(moons.X).rank(query).indices for name, ranker in rankers.items()}
     wrong = {name: int((~same[ids[:n_same]]).sum()) for name, ids in answers.items()}
     figure, panels = new_panels(
         "Which points lie on the moon of the query?",

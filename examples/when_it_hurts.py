@@ -60,7 +60,9 @@ def alternate(ranker: RAN, data: Dataset, query: int) -> tuple[FloatArray, Float
     rankings = list(islice(ranker.alternations(query, include_query=True), TURNS))
     reach = np.array([turn.scores.sum() ** 2 / (turn.scores**2).sum() for turn in rankings])
     same = data.labels == data.labels[query]
-    return reach / reach[0], np.array([same[turn.ids[1 : same.sum()]].mean() for turn in rankings])
+    return reach / reach[0], np.array(
+        [same[turn.indices[1 : same.sum()]].mean() for turn in rankings]
+    )
 
 
 def draw_sizes(axes: Axes, values: list[float], color: str) -> None:

@@ -45,19 +45,19 @@ def by_reference(X, query, ranker, n_alternations):
         ranker.candidates,
         natural=ranker.scale == "natural",
     )
-    points = [*query.ids, *range(n, len(everything))]
+    points = [*query.indices, *range(n, len(everything))]
     scores, values = method.run(points, query.weights, n_alternations)
     return [f[:n] for f in scores], values
 
 
 QUERIES = {
-    "point": Query(ids=7),
-    "points": Query(ids=[7, 30], weights=[1.0, 0.4]),
+    "point": Query(indices=7),
+    "points": Query(indices=[7, 30], weights=[1.0, 0.4]),
     "unseen": Query(vectors=[0.3, 0.9, 1.1]),
-    "mixed": Query(ids=[3], vectors=[[0.3, 0.9, 1.1], [-0.5, 0.2, 0.1]], weights=[1, 2, 0.5]),
+    "mixed": Query(indices=[3], vectors=[[0.3, 0.9, 1.1], [-0.5, 0.2, 0.1]], weights=[1, 2, 0.5]),
     "copy": Query(vectors=sheet()[11]),
-    "negative": Query(ids=[7, 3, 10], weights=[1.0, -0.5, 0.0]),
+    "negative": Query(indices=[7, 3, 10], weights=[1.0, -0.5, 0.0]),
     "negative unseen": Query(
-        ids=[3, 8], vectors=[[0.3, 0.9, 1.1], [-0.5, 0.2, 0.1]], weights=[2.0, -0.3, 1.0, -3.0]
+        indices=[3, 8], vectors=[[0.3, 0.9, 1.1], [-0.5, 0.2, 0.1]], weights=[2.0, -0.3, 1.0, -3.0]
     ),
 }

@@ -55,14 +55,14 @@ FIT = {
 
 ASK = {
     "nothing": ({}, "the query is empty"),
-    "empty ids": ({"ids": []}, "the query is empty"),
-    "id beyond": ({"ids": 30}, "ids holds 30, but the database has rows 0 to 29"),
-    "id negative": ({"ids": [3, -1]}, "ids holds -1"),
-    "id twice": ({"ids": [3, 3]}, "ids holds 3 more than once"),
-    "id fraction": ({"ids": 1.5}, "ids is 1.5, but must be a row number"),
-    "id word": ({"ids": "cat"}, "ids is 'cat'"),
-    "id bool": ({"ids": True}, "ids is True"),
-    "id nested": ({"ids": [[1, 2]]}, "flat list"),
+    "empty ids": ({"indices": []}, "the query is empty"),
+    "id beyond": ({"indices": 30}, "indices holds 30, but the database has rows 0 to 29"),
+    "id negative": ({"indices": [3, -1]}, "indices holds -1"),
+    "id twice": ({"indices": [3, 3]}, "indices holds 3 more than once"),
+    "id fraction": ({"indices": 1.5}, "indices is 1.5, but must be a row number"),
+    "id word": ({"indices": "cat"}, "indices is 'cat'"),
+    "id bool": ({"indices": True}, "indices is True"),
+    "id nested": ({"indices": [[1, 2]]}, "flat list"),
     "vector short": ({"vectors": [1.0, 2.0]}, "vectors has shape (1, 2), but must have shape (4,)"),
     "vector deep": ({"vectors": np.zeros((1, 1, 4))}, "vectors has shape (1, 1, 4)"),
     "vector nan": ({"vectors": [0, 0, 0, np.nan]}, "row 0 of vectors holds NaN or infinity"),
@@ -70,17 +70,20 @@ ASK = {
     "vector complex": ({"vectors": X[0] * 1j}, "vectors holds complex128 values"),
     "vector sparse": ({"vectors": sparse.csr_array(X[:1])}, "must be a dense array"),
     "vector ragged": ({"vectors": [[1.0], [1.0, 2.0]]}, "rows of equal length"),
-    "weights few": ({"ids": [1, 2], "weights": [1]}, "the query has 2 examples"),
-    "weights vanish": ({"ids": [1, 2], "weights": [1e-300, 1e300]}, "the smallest vanishes"),
-    "weights zero": ({"ids": 1, "weights": [0]}, "weights is [0], but at least one must be above"),
-    "weights below": ({"ids": [1, 2], "weights": [-1, 0]}, "Give an example of what is"),
-    "weights overflow": ({"ids": [1, 2], "weights": [-1e300, 1e-300]}, "the smallest vanishes"),
-    "weights vanish below": ({"ids": [1, 2], "weights": [-1e-300, 1e300]}, "smallest vanishes"),
-    "weights nan": ({"ids": 1, "weights": [np.nan]}, "every weight must be finite"),
-    "weights word": ({"ids": 1, "weights": ["much"]}, "must be a list of numbers"),
-    "top zero": ({"ids": 1, "top": 0}, "top is 0, but must be a whole number of at least 1"),
-    "top fraction": ({"ids": 1, "top": 2.5}, "top is 2.5"),
-    "include_query": ({"ids": 1, "include_query": "no"}, "include_query is 'no'"),
+    "weights few": ({"indices": [1, 2], "weights": [1]}, "the query has 2 examples"),
+    "weights vanish": ({"indices": [1, 2], "weights": [1e-300, 1e300]}, "the smallest vanishes"),
+    "weights zero": (
+        {"indices": 1, "weights": [0]},
+        "weights is [0], but at least one must be above",
+    ),
+    "weights below": ({"indices": [1, 2], "weights": [-1, 0]}, "Give an example of what is"),
+    "weights overflow": ({"indices": [1, 2], "weights": [-1e300, 1e-300]}, "the smallest vanishes"),
+    "weights vanish below": ({"indices": [1, 2], "weights": [-1e-300, 1e300]}, "smallest vanishes"),
+    "weights nan": ({"indices": 1, "weights": [np.nan]}, "every weight must be finite"),
+    "weights word": ({"indices": 1, "weights": ["much"]}, "must be a list of numbers"),
+    "top zero": ({"indices": 1, "top": 0}, "top is 0, but must be a whole number of at least 1"),
+    "top fraction": ({"indices": 1, "top": 2.5}, "top is 2.5"),
+    "include_query": ({"indices": 1, "include_query": "no"}, "include_query is 'no'"),
 }
 
 
@@ -98,7 +101,7 @@ def test_rank(query, message):
 
 
 def test_not_fitted():
-    for ask in (lambda: RAN().rank(ids=0), lambda: RAN().rank_all(), lambda: RAN().rank_many([0])):
+    for ask in (lambda: RAN().rank(0), lambda: RAN().search(), lambda: RAN().rank_many([0])):
         with pytest.raises(NotFittedError):
             ask()
 
@@ -121,13 +124,13 @@ def test_unseen_negative_distances():
 
 def test_a_refused_query_spoils_nothing():
     ranker = RAN().fit(X)
-    before = ranker.rank(ids=0).ids
+    before = ranker.rank(0).indices
     with pytest.raises(InputError):
-        ranker.rank_many([Query(ids=1), Query(ids=99)])
-    np.testing.assert_array_equal(ranker.rank(ids=0).ids, before)
+        ranker.rank_many([Query(indices=1), Query(indices=99)])
+    np.testing.assert_array_equal(ranker.rank(0).indices, before)
 
 
-@pytest.mark.parametrize("queries", [Query(ids=1), 5])
+@pytest.mark.parametrize("queries", [Query(indices=1), 5])
 def test_rank_many_takes_a_list(queries):
     with pytest.raises(InputError, match="for a single query use rank"):
         RAN().fit(X).rank_many(queries)

@@ -1,4 +1,6 @@
 import re
+import shlex
+import subprocess
 import sys
 from io import BytesIO, StringIO, TextIOWrapper
 from pathlib import Path
@@ -27,8 +29,8 @@ def rankers():
 
 @pytest.fixture(scope="module")
 def hits(rankers):
-    found = {name: ranker.rank_all(top=100)[0] for name, ranker in rankers.items()}
-    return {name: LABELS[ids] == LABELS[:, None] for name, ids in found.items()}
+    found = {name: ranker.search(k=100)[0] for name, ranker in rankers.items()}
+    return {name: LABELS[indices] == LABELS[:, None] for name, indices in found.items()}
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +109,7 @@ def test_table_shows_what_the_rankers_answer(demo, rankers, row):
     for place in range(20):
         expected = []
         for ranking in rankings:
-            found = ranking.ids[place]
+            found = ranking.indices[place]
             mark = "✓" if LABELS[found] == LABELS[row] else "✗"
             expected += [str(found), str(LABELS[found]), mark]
         expected.append(f"{rankings[1].scores[place]:.4f}")
@@ -118,8 +120,8 @@ def test_footer_shows_the_precision_of_the_query(demo, rankers, row):
     _, text = demo
     footer = table_rows(text, "precision@20")[0]
     for name, cell in (("Distance", footer[1]), ("RAN", footer[4])):
-        ids = rankers[name].rank(row, top=20).ids
-        right = sum(LABELS[found] == LABELS[row] for found in ids)
+        indices = rankers[name].rank(row, top=20).indices
+        right = sum(LABELS[found] == LABELS[row] for found in indices)
         assert cell == f"{5 * right}%"
 
 
@@ -153,6 +155,18 @@ def test_last_lines_name_what_there_is_and_what_to_try_next(demo):
     assert "rankfold demo --query" in end
     # Quoted, because the folder has a space in its name.
     assert look == f"Ask the index in a browser: rankfold serve '{path.with_name('digits')}'"
+
+
+def test_the_command_is_printed_as_it_can_be_typed(tmp_path):
+    script = Path(sys.executable).with_name("rankfold")
+    named = {"PATH": "/usr/bin:/bin"}
+    command = [script, "demo", "--out", "shown", "--query", "1361"]
+    done = subprocess.run(command, cwd=tmp_path, env=named, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    told = done.stdout.splitlines()[-1].partition("browser: ")[2]
+    program, *rest = shlex.split(told)
+    assert rest == ["serve", "shown/digits"]
+    assert (tmp_path / program).resolve() == script.resolve()
 
 
 @pytest.mark.slow

@@ -82,19 +82,19 @@ def test_a_ranking_of_copies_shows_more_pictures():
     ranker = RAN(n_neighbors=9).fit(X)
     ranking = ranker.rank(0, top=n_candidates(10))
     chosen = diverse(ranker.engine_, ranking, top=10, amount=0.75)
-    shown = [{int(point) // 3 for point in answer.ids[:10]} for answer in (ranking, chosen)]
+    shown = [{int(point) // 3 for point in answer.indices[:10]} for answer in (ranking, chosen)]
     assert len(shown[0]) < len(shown[1]) == 10
-    scores = dict(zip(ranking.ids.tolist(), ranking.scores, strict=True))
-    assert [scores[point] for point in chosen.ids.tolist()] == chosen.scores.tolist()
+    scores = dict(zip(ranking.indices.tolist(), ranking.scores, strict=True))
+    assert [scores[point] for point in chosen.indices.tolist()] == chosen.scores.tolist()
     assert not chosen.solution.certified
 
 
 def test_no_diversity_is_the_ranking_itself():
     digits = datasets.load("digits")
     ranker = RAN().fit(digits.X)
-    ranking = ranker.rank_many([Query(ids=[3, 5])], top=n_candidates(7))[0]
+    ranking = ranker.rank_many([Query(indices=[3, 5])], top=n_candidates(7))[0]
     same = diverse(ranker.engine_, ranking, 7, 0.0)
-    assert same.ids.tolist() == ranking.ids[:7].tolist()
+    assert same.indices.tolist() == ranking.indices[:7].tolist()
     assert same.scores.tolist() == ranking.scores[:7].tolist()
 
 

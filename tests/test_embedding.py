@@ -13,10 +13,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-import rankfold.embedding
 from rankfold import RAN, InputError, datasets
 from rankfold.datasets.synthetic import sheets
 from rankfold.embedding import ShapeEmbedding, agreement, fuse
+from rankfold.graph import spectrum
 from rankfold.graph.adaptive import symmetrize
 from rankfold.neighbors import DynamicEngine
 
@@ -41,7 +41,7 @@ def digits():
 @pytest.fixture
 def iterated(monkeypatch):
     """Let few points be treated as many."""
-    monkeypatch.setattr(rankfold.embedding, "DENSE_LIMIT", 10)
+    monkeypatch.setattr(spectrum, "DENSE_LIMIT", 10)
 
 
 def weights_of(embedding):
@@ -68,9 +68,9 @@ def test_some_components_are_the_lowest_eigenvectors(digits):
 def test_all_components_rank_like_ran(digits, metric, adapt):
     X, settings = digits.X[:200], {"metric": metric, "adapt": adapt}
     found = ShapeEmbedding(200, **settings, **EXACT).fit_transform(X)
-    ranking = RAN(fusion="none", **settings).fit(X).rank(ids=7)
+    ranking = RAN(fusion="none", **settings).fit(X).rank(7)
     scores = found @ found[7] / (found[7] @ found[7])
-    np.testing.assert_allclose(scores[ranking.ids], ranking.scores, atol=1e-8)
+    np.testing.assert_allclose(scores[ranking.indices], ranking.scores, atol=1e-8)
 
 
 def test_unseen_vectors_score_as_ran_scores_them(digits):
@@ -81,7 +81,7 @@ def test_unseen_vectors_score_as_ran_scores_them(digits):
     for row, vector in zip(products, unseen, strict=True):
         ranking = ranker.rank(vectors=vector)
         expected = np.zeros(300)
-        expected[ranking.ids] = ranking.scores
+        expected[ranking.indices] = ranking.scores
         np.testing.assert_allclose(row / row.max(), expected / expected.max(), atol=1e-8)
 
 
@@ -217,8 +217,8 @@ def test_fusing_all_candidates_is_what_ran_does(digits):
         found[others] @ found[9], ((X[others] - X[9]) ** 2).sum(axis=1),
         n_neighbors=embedding.n_neighbors_, degrees=embedding.degrees_[others],
     )  # fmt: skip
-    ranking = RAN().fit(X).rank(ids=9, top=50)
-    assert others[np.argsort(-scores)][:50].tolist() == ranking.ids.tolist()
+    ranking = RAN().fit(X).rank(9, top=50)
+    assert others[np.argsort(-scores)][:50].tolist() == ranking.indices.tolist()
 
 
 def test_fusions():
@@ -259,7 +259,7 @@ def test_wrong_parameters(moons, parameters, message):
 
 @pytest.mark.usefixtures("iterated")
 def test_too_few_iterations_warn(monkeypatch, digits):
-    monkeypatch.setattr(rankfold.embedding, "MOST_FILTERS", 1)
+    monkeypatch.setattr(spectrum, "MOST_FILTERS", 1)
     with pytest.warns(UserWarning, match="have not settled to tol"):
         ShapeEmbedding(16).fit(digits.X[:400])
 

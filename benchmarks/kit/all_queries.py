@@ -64,6 +64,6 @@ def of_library(ranker, dataset, queries):
     sizes = np.bincount(dataset.labels)[dataset.labels] - 1
     rankings = ranker.rank_many(queries.tolist(), top=int(sizes.max()))
     return np.array([
-        metrics.precision(dataset.labels[ranking.ids] == dataset.labels[query], sizes[query])
+        metrics.precision(dataset.labels[ranking.indices] == dataset.labels[query], sizes[query])
         for query, ranking in zip(queries, rankings, strict=True) if sizes[query]
     ])  # fmt: skip

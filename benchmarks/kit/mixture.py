@@ -163,7 +163,7 @@ class Mixture(Thread):
 
 SHARES = {
     Mixture.query: 40, Mixture.batch: 5, Mixture.feedback: 5, Mixture.vector: 10,
-    Mixture.condition: 5, Mixture.slider: 1, Mixture.slow: 0.5, Mixture.explain: 5,
+    Mixture.condition: 5, Mixture.slider: 5, Mixture.slow: 0.5, Mixture.explain: 5,
     Mixture.points: 5, Mixture.map: 0.5, Mixture.watch: 5, Mixture.change: 8, Mixture.describe: 2,
     Mixture.bad: 4, Mixture.unknown: 3, Mixture.stranger: 1.5,
 }  # fmt: skip

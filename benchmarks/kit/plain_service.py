@@ -14,7 +14,7 @@ from fastapi.responses import JSONResponse
 from rankfold.service.limits import Limited, Settings
 from rankfold.service.logs import write_logs
 from rankfold.service.middleware import protect
-from rankfold.service.requests import Queries
+from rankfold.service.requests import QueriesRequest
 from rankfold.service.server import address_of, bind
 
 
@@ -36,7 +36,7 @@ def plain_app(searches):
 
     def add(name, search):
         @app.post(f"/{name}")
-        async def query(body: Queries, turn: Limited) -> JSONResponse:
+        async def query(body: QueriesRequest, turn: Limited) -> JSONResponse:
             return JSONResponse(await turn.run(answer, search, body.queries))
 
     for name, search in searches.items():

@@ -95,6 +95,36 @@ def check_positive(value: object, name: str, most: float = sys.float_info.max) -
     return float(value)
 
 
+def check_number(value: object, name: str) -> float:
+    """Require a finite number."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not np.isfinite(float(value)):
+        raise InputError(f"{name} is {value!r}, but must be a finite number.", name)
+    return float(value)
+
+
+NAMES_ELSEWHERE = {
+    **dict.fromkeys(["limit", "top_k", "topk", "k", "n_results", "size"], "top"),
+    **dict.fromkeys(["filter", "filters"], "where"),
+    **dict.fromkeys(["score_threshold", "threshold", "minscore"], "min_score"),
+    **dict.fromkeys(["mmr", "mmr_lambda", "lambda_mult"], "diversity"),
+    **dict.fromkeys(["group_size"], "per_group"),
+    **dict.fromkeys(["skip"], "offset"),
+}
+"""What arguments are called elsewhere, and here."""
+
+
+def called_here(name: str) -> str:
+    """Return a hint where an argument has another name here; nothing where it has none.
+
+    Examples
+    --------
+    >>> called_here("top_k")
+    " What is called 'top_k' elsewhere is 'top' here."
+    """
+    here = NAMES_ELSEWHERE.get(name)
+    return f" What is called {name!r} elsewhere is {here!r} here." if here else ""
+
+
 def check_share(value: object, name: str, *, zero: bool = False, one: bool = False) -> float:
     """Require a number between 0 and 1; the flags say which ends are allowed."""
     share = float("nan")
@@ -273,19 +303,19 @@ def check_graph(weights: Any, n_points: int) -> None:
         )
 
 
-def check_ids(
-    ids: Any, n_points: int, alive: BoolArray | None = None, name: str = "ids"
+def check_indices(
+    indices: Any, n_points: int, alive: BoolArray | None = None, name: str = "indices"
 ) -> IntArray:
     """Require distinct row numbers of the database, of points that were not removed."""
-    if ids is None:
+    if indices is None:
         return np.empty(0, dtype=np.intp)
-    array = np.atleast_1d(np.asarray(ids))
+    array = np.atleast_1d(np.asarray(indices))
     if array.size == 0:
         return np.empty(0, dtype=np.intp)
     if array.ndim != 1 or array.dtype.kind not in "iu":
         raise InputError(
-            f"{name} is {_short(ids)}, but must be a row number of the database or a flat list of "
-            "them; an example that is not in the database goes into vectors."
+            f"{name} is {_short(indices)}, but must be a row number of the database or a flat "
+            "list of them; an example that is not in the database goes into vectors."
         )
     outside = array[(array < 0) | (array >= n_points)]
     if outside.size:
@@ -368,7 +398,7 @@ def check_rows(X: Any) -> Any:
     return rows
 
 
-def check_as_many(vectors: FloatArray, ids: Sized) -> None:
+def check_as_many(vectors: Sized, ids: Sized) -> None:
     """Require an id for every vector."""
     if len(vectors) != len(ids):
         raise InputError(f"there are {len(vectors)} vectors and {len(ids)} ids; give as many.")
@@ -397,7 +427,7 @@ def check_weights(weights: Any, n_examples: int) -> FloatArray:
     if array.shape != (n_examples,):
         raise InputError(
             f"weights has shape {array.shape}, but the query has {n_examples} examples "
-            "(ids first, then vectors): give one weight for each."
+            "(points first, then vectors): give one weight for each."
         )
     if not np.isfinite(array).all():
         raise InputError(f"weights is {weights!r}, but every weight must be finite.")
@@ -445,17 +475,17 @@ def check_query(
             alive is None or alive[row]
         ):  # the usual case, and nothing else can be wrong
             return Query(np.array([row], dtype=np.intp), np.empty((0, n_features)), np.array([1.0]))
-        query = Query(ids=row)
+        query = Query(indices=row)
     if not isinstance(query, Query):
         raise InputError(
             f"a query is {query!r}, but must be a row number or a rankfold.Query; "
             "an unseen vector is Query(vectors=...)."
         )
-    ids = check_ids(query.ids, n_points, alive)
+    indices = check_indices(query.indices, n_points, alive)
     vectors = check_vectors(query.vectors, n_features, partial)
-    if not len(ids) + len(vectors):
-        raise InputError("the query is empty: give ids of points, vectors, or both.")
-    return Query(ids, vectors, check_weights(query.weights, len(ids) + len(vectors)))
+    if not len(indices) + len(vectors):
+        raise InputError("the query is empty: give points, vectors, or both.")
+    return Query(indices, vectors, check_weights(query.weights, len(indices) + len(vectors)))
 
 
 def check_top(top: object, n_points: int) -> int:

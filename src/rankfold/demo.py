@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from shlex import quote
+from shutil import which
 
 import numpy as np
 from rich.console import Console
@@ -97,11 +100,14 @@ def run(out: Path, query: int | None = None, console: Console | None = None) -> 
     _draw(path, digits, row, rankings, (reason, _summary(precisions)))
     with console.status(f"Keeping the images as an index with a map, in {index} ..."):
         _keep(index, digits, row)
+    command = "rankfold"
+    if which(command) is None and Path(sys.argv[0]).name == command:
+        command = quote(os.path.relpath(sys.argv[0]))  # as it was called, in a virtual environment
     for line in (
         f"\nPicture: {path}",
         f"Index: {index}",
-        f"The demo has ended. The query that shape harms most: rankfold demo --query {ordered[0]}",
-        f"Ask the index in a browser: rankfold serve {quote(str(index))}",
+        f"The demo has ended. The query that shape harms most: {command} demo --query {ordered[0]}",
+        f"Ask the index in a browser: {command} serve {quote(str(index))}",
     ):
         console.print(line, highlight=False, markup=False, soft_wrap=True)
     return path
@@ -121,13 +127,13 @@ def _keep(path: Path, digits: Dataset, row: int) -> None:
 
 def _measure(ranker: Ranker, data: Dataset) -> dict[int, FloatArray]:
     """Return the precision of every query at every cutoff."""
-    ids, _ = ranker.rank_all(top=max(CUTOFFS))
-    right = data.labels[ids] == data.labels[:, None]
+    indices, _ = ranker.search(k=max(CUTOFFS))
+    right = data.labels[indices] == data.labels[:, None]
     return {cutoff: np.array([precision(row, cutoff) for row in right]) for cutoff in CUTOFFS}
 
 
 def _right(data: Dataset, row: int, ranking: Ranking) -> BoolArray:
-    right: BoolArray = data.labels[ranking.ids] == data.labels[row]
+    right: BoolArray = data.labels[ranking.indices] == data.labels[row]
     return right
 
 
@@ -170,8 +176,8 @@ def _example_table(
         add_column(f"{name}\nrow", f"{precision(right, TOP):.0%}")
         add_column("\ndigit")
         add_column("")
-        columns.append([str(found) for found in ranking.ids])
-        columns.append([str(label) for label in data.labels[ranking.ids]])
+        columns.append([str(found) for found in ranking.indices])
+        columns.append([str(label) for label in data.labels[ranking.indices]])
         columns.append([marks[int(hit)] for hit in right])
     add_column("RAN\nscore")
     columns.append([f"{score:.4f}" for score in rankings["RAN"].scores])
@@ -204,8 +210,8 @@ def _draw(
         Strip(
             name,
             EXPLANATIONS[name],
-            images[ranking.ids],
-            data.labels[ranking.ids],
+            images[ranking.indices],
+            data.labels[ranking.indices],
             _right(data, row, ranking),
         )
         for name, ranking in rankings.items()

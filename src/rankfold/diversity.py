@@ -108,12 +108,12 @@ def diverse(engine: Engine, ranking: Ranking, top: int, amount: float) -> Rankin
     >>> from rankfold import RAN, datasets
     >>> ranker = RAN().fit(datasets.load("digits").X)
     >>> ranking = ranker.rank(0, top=n_candidates(5))
-    >>> diverse(ranker.engine_, ranking, top=5, amount=0.5).ids[0] == ranking.ids[0]
+    >>> diverse(ranker.engine_, ranking, top=5, amount=0.5).indices[0] == ranking.indices[0]
     np.True_
     """
-    ids = ranking.ids[: n_candidates(top)]
-    scores = ranking.scores[: len(ids)]
-    order = diversify(scores, engine.pairs(ids), top, amount)
+    indices = ranking.indices[: n_candidates(top)]
+    scores = ranking.scores[: len(indices)]
+    order = diversify(scores, engine.pairs(indices), top, amount)
     # Others may well score higher than what was chosen.
     return replace(ranking, solution=ranking.solution.take(order, certified=False))
 

@@ -30,6 +30,10 @@ class UnreachableError(DatabaseError, ConnectionError):
     """A database does not answer, or no longer; the same may work later."""
 
 
+class EmbedderError(RankfoldError):
+    """A model that makes vectors of texts has failed; the message says how."""
+
+
 class MissingExtraError(RankfoldError, ImportError):
     """An optional package is not installed; the message names the extra that brings it."""
 

@@ -40,7 +40,8 @@ class Stop:
     """Stops work from another thread, inside of compiled code as well.
 
     All long work looks at the flag: solvers with every step, alternations, diffusions and batches
-    between two of theirs. A factorisation and a search for neighbours run to their end.
+    between two of theirs, SQLite after some thousand steps of its own. A factorisation and a search
+    for neighbours run to their end.
 
     Examples
     --------
@@ -70,9 +71,14 @@ class Stop:
             STOP_FLAG.reset(token)
 
 
+def is_stopped() -> bool:
+    """Tell whether the work at hand was stopped."""
+    return bool(STOP_FLAG.get()[0])
+
+
 def check_stopped() -> None:
     """Raise a `StoppedError` where the work at hand was stopped."""
-    if STOP_FLAG.get()[0]:
+    if is_stopped():
         raise StoppedError
 
 

@@ -29,6 +29,10 @@ For methods that do not pin scores, to which zero says nothing, -0.5 was the bes
 NOBODY = -1
 """The index that fills a neighbour list which is shorter than the others."""
 
+DEFAULT_RECALL = 0.95
+"""Share of true neighbours that lists of many points have by default: with more of them, rankings
+are no better (docs/measured/list_recall.md)."""
+
 
 @dataclass(frozen=True, eq=False)
 class Neighbors:
@@ -104,6 +108,16 @@ class Neighbors:
             np.pad(sq_distances[:, :width], ((0, 0), (0, missing)), constant_values=np.inf),
         )
 
+    @classmethod
+    def stack(cls, blocks: Sequence[Neighbors], width: int) -> Neighbors:
+        """Put lists of different rows below each other; each is so long."""
+        if not blocks:
+            return cls(np.empty((0, width), dtype=np.intp), np.empty((0, width)))
+        return cls(
+            np.concatenate([block.indices for block in blocks]),
+            np.concatenate([block.sq_distances for block in blocks]),
+        )
+
 
 def _sort_rows(
     indices: IntArray, sq_distances: FloatArray, by_index_first: bool = False
@@ -119,20 +133,20 @@ class Query:
 
     Parameters
     ----------
-    ids : int or sequence of int, optional
+    indices : int or sequence of int, optional
         Row numbers of points of the database.
     vectors : array, shape (n_features,) or (n_vectors, n_features), optional
         Examples that are not in the database. With a precomputed metric, their
         distances to every point of the database.
     weights : sequence of float, optional
-        How much each example counts, ids first, then vectors. The largest is the score 1, so
+        How much each example counts, points first, then vectors. The largest is the score 1, so
         only their ratios matter. All alike by default. An example of weight zero or less
         is a negative one: zero keeps score from flowing through it where a method pins scores
         (RAN, graph transduction), less than zero pulls what is around it down. At least one
         weight must be positive.
     """
 
-    ids: Any = None
+    indices: Any = None
     vectors: Any = None
     weights: Any = None
 
@@ -155,7 +169,7 @@ class Query:
         Examples
         --------
         >>> Query.from_feedback([3, 8], wrong=[5], wrong_weight=-0.5)
-        Query(ids=[3, 8, 5], vectors=None, weights=[1.0, 1.0, -0.5])
+        Query(indices=[3, 8, 5], vectors=None, weights=[1.0, 1.0, -0.5])
         """
         weights = [1.0] * len(right) + [wrong_weight] * len(wrong)
         return cls([*right, *wrong], None, weights)
@@ -302,13 +316,13 @@ class Ranking:
     trace: Trace | None = None
 
     @property
-    def ids(self) -> IntArray:
+    def indices(self) -> IntArray:
         """Row numbers of the database."""
         return self.solution.points
 
     @property
     def scores(self) -> FloatArray:
-        """Scores of ``ids``; 0 for points that the graph does not connect to the query.
+        """Scores of ``indices``; 0 for points that the graph does not connect to the query.
 
         Below 0 for points that negative examples pull down further than others pull up.
         """
@@ -322,16 +336,16 @@ class Ranking:
 
     @property
     def distances(self) -> FloatArray | None:
-        """Plain distances of ``ids`` to the query, where they were fused with scores by shape."""
+        """Plain distances of ``indices``, where they were fused with scores by shape."""
         return self.solution.distances
 
     def __len__(self) -> int:
-        return len(self.ids)
+        return len(self.indices)
 
     def __repr__(self) -> str:
         best = ", ".join(
             f"{point}: {score:.3g}"
-            for point, score in zip(self.ids[:5], self.scores[:5], strict=True)
+            for point, score in zip(self.indices[:5], self.scores[:5], strict=True)
         )
         more = ", ..." if len(self) > 5 else ""
         return f"Ranking({len(self)} points, {{{best}{more}}}, bound={self.solution.bound:.1e})"

@@ -105,6 +105,7 @@ def test_links_are_read_as_they_were_written(call):
         "index": "a b#?",
         "ids": [1, "1", "a,b", 'q"'],
         "vectors": [],
+        "text": "undo & “redo”?",
         "negative": [7],
         "k": 9,
         "smoothness": 0.5,
@@ -143,7 +144,7 @@ def test_a_click_is_answered_from_few_points_unless_a_proof_is_asked_for(call):
     assert parameters(proven=True) == {"budget": "proven"}
     assert parameters(method="pagerank", fusion="auto") == {"budget": 2500, "fusion": "auto"}
     assert parameters(method="lcdp", proven=True, fusion="none") == {"fusion": "none"}
-    assert parameters(method="distance", fusion="none") == {}
+    assert parameters(method="distance", fusion="none") == {"budget": 2500}
 
 
 def test_the_nearest_point_is_found(call):

@@ -128,7 +128,7 @@ def test_a_link_asks_for_a_proof_and_reset_takes_it_back(shown, page):
 
 @pytest.mark.parametrize(
     ("method", "has_budget"),
-    [("pagerank", True), ("manifold", True), ("lcdp", False), ("distance", False)],
+    [("pagerank", True), ("manifold", True), ("distance", True), ("lcdp", False)],
 )
 def test_only_methods_with_a_budget_are_asked_for_a_proof(shown, page, moons, method, has_budget):
     sent = budgets(page)

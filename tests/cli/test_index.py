@@ -33,6 +33,13 @@ def content(folder):
         return ids, index.vectors(ids).tolist(), results.ids, results.payload
 
 
+def test_more_neighbours_than_points_are_told_of(call, vectors, moons):
+    n = len(moons.X)
+    result = call("index", "build", vectors, "-o", "wide", "--neighbors", 2 * n, "--layout", "none")
+    assert result.exit_code == 0, result.output
+    assert f"{n} points have up to {n - 2} neighbours each" in result.stderr
+
+
 def test_build_equals_the_library(done, vectors, moons, tmp_path):
     (tmp_path / "names.txt").write_text("".join(f"{row + 10}\n" for row in range(len(moons.X))))
     rows = "".join(f"{label}\n" for label in moons.labels)

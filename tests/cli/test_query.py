@@ -59,6 +59,7 @@ def test_json_is_the_answer_of_the_library(ask, index):
         "stopped": "exact",
         "bound": solution.bound,
         "certified": solution.certified,
+        "complete": None,
         "converged": solution.converged,
         "touched": solution.n_touched,
         "round_trips": 0,
@@ -222,12 +223,12 @@ def test_a_wrong_budget_is_told_what_it_can_be(ask, budget):
 @pytest.mark.parametrize("method", METHODS)
 def test_a_budget_is_for_methods_that_have_one(ask, method):
     words = ["--id", "m5", "--method", method, "--budget", "proven"]
-    if method in ("ran", "pagerank", "manifold"):
+    if method in ("ran", "distance", "pagerank", "manifold"):
         ask(*words)
     else:
         assert (
-            f"--budget: method {method!r} has none; give one of ran, pagerank, manifold, or leave "
-            "--budget out."
+            f"--budget: method {method!r} has none; give one of ran, distance, pagerank, "
+            "manifold, or leave --budget out."
         ) in ask(*words, status=2).stderr
 
 
@@ -326,7 +327,7 @@ def test_warnings_are_one_line(ask, shell, index):
 @pytest.mark.parametrize(
     ("words", "status", "message"),
     [
-        ([], 2, "Give a point with --id, or vectors with --vector."),
+        ([], 2, "Give a point with --id, vectors with --vector, or a text"),
         (["--id", "m5", "--set", "smoothness"], 2, "such as smoothness=10"),
         (["--id", "m5", "--explain", "--format", "csv"], 2, "csv has no place for explanations"),
         (["--id", "m5", "--format", "xml"], 2, "'xml' is not one of"),

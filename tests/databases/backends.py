@@ -28,7 +28,7 @@ TABLE = "docs"
 
 
 @dataclass
-class Points:
+class ScannedPoints:
     """What a user has: keys in order, vectors, a color and a price."""
 
     keys: list

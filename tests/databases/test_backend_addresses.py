@@ -7,13 +7,13 @@ import lancedb
 import numpy as np
 import pyarrow as pa
 import pytest
-from databases.backends import TABLE, Points, lance, milvus
+from databases.backends import TABLE, ScannedPoints, lance, milvus
 from lancedb.index import IvfFlat
 from pymilvus import DataType, MilvusClient
 from qdrant_client import QdrantClient, models
 
 from rankfold import Collection
-from rankfold.databases.backend import Row
+from rankfold.databases.backend import StoredRow
 from rankfold.databases.lancedb import LanceDB
 from rankfold.databases.milvus import Milvus
 from rankfold.databases.qdrant import Qdrant
@@ -64,7 +64,7 @@ def test_a_folder_of_qdrant_keeps_the_graph(tmp_path):
     a_qdrant(tmp_path).close()
     database = Qdrant.open(f"qdrant://{tmp_path}", "docs")
     database.write_manifest({"k": 1})
-    database.write_rows([Row(3, 7, [1], ONE, [2], ONE)])
+    database.write_rows([StoredRow(3, 7, [1], ONE, [2], ONE)])
     with pytest.raises(UnreachableError, match="already accessed"):
         Qdrant.open(f"qdrant://{tmp_path}", "docs")
     database.close()
@@ -118,7 +118,7 @@ def test_ids_of_qdrant_may_be_numbers_and_uuids_and_large():
     database = Qdrant(client, "d")
     assert next(database.scan(5)).keys == keys
     weights = np.arange(3, dtype=np.float32)
-    database.write_rows([Row(key, 1, keys, weights, keys, weights) for key in keys])
+    database.write_rows([StoredRow(key, 1, keys, weights, keys, weights) for key in keys])
     found = database.edges(keys)
     assert [found[key].neighbors for key in keys] == [keys] * 3
 
@@ -126,7 +126,7 @@ def test_ids_of_qdrant_may_be_numbers_and_uuids_and_large():
 @pytest.mark.parametrize("make", [milvus, lance])
 def test_keys_and_filters_break_out_of_nothing(tmp_path, make):
     """Texts with quotes are keys like others, and a filter never adds points to those given."""
-    points = Points.make(6, "text", "euclidean")
+    points = ScannedPoints.make(6, "text", "euclidean")
     points.keys = sorted(['"', "'", "\\", "') OR true --", '"] or name != "', "日本 {k}\n"])
     made = make(tmp_path, points)
     database = made.database
@@ -135,7 +135,9 @@ def test_keys_and_filters_break_out_of_nothing(tmp_path, make):
         assert database.vectors([key]).keys == [key]
         assert database.matching([key], None) == {key}
     database.write_manifest({})
-    database.write_rows([Row(key, 1, points.keys, ONE[:0], [key], ONE) for key in points.keys])
+    database.write_rows(
+        [StoredRow(key, 1, points.keys, ONE[:0], [key], ONE) for key in points.keys]
+    )
     for key in points.keys:
         assert database.edges([key])[key].neighbors == [key]
     breaking = made.where("red") + ") or (" + made.where("green")
@@ -147,7 +149,7 @@ def test_keys_and_filters_break_out_of_nothing(tmp_path, make):
 
 @pytest.mark.slow
 def test_a_file_of_milvus_lite_is_for_one_process(tmp_path):
-    milvus(tmp_path, Points.make(3, "int", "cosine"))
+    milvus(tmp_path, ScannedPoints.make(3, "int", "cosine"))
     code = (
         "import sys; from rankfold.databases.milvus import Milvus\n"
         "try: Milvus.open(sys.argv[1], 'docs')\n"

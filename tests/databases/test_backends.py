@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from databases.backends import BACKENDS, COLORS, TABLE, Points
+from databases.backends import BACKENDS, COLORS, TABLE, ScannedPoints
 
-from rankfold.databases.backend import Row
+from rankfold.databases.backend import StoredRow
 from rankfold.errors import DatabaseError, InputError
 
 N = 2_600
@@ -28,7 +28,7 @@ IN_FULL = "postgresql"
 def pair(request, tmp_path_factory):
     """A collection, and what is in it; tests leave both as they were."""
     name, *kind = request.param
-    points = Points.make(N, *kind)
+    points = ScannedPoints.make(N, *kind)
     made = BACKENDS[name](tmp_path_factory.mktemp(name), points)
     yield made, points
     made.database.close()
@@ -49,7 +49,7 @@ def row_of(points, place, width=5, seed=0):
     rng = np.random.default_rng([seed, place])
     nearest = rng.choice(N, 4, replace=False)
     others = np.sort(rng.choice(N, width, replace=False))
-    return Row(
+    return StoredRow(
         points.keys[place],
         int(rng.integers(-(2**63), 2**63 - 1)),
         [points.keys[other] for other in nearest],
@@ -198,7 +198,9 @@ def test_rows_may_be_long_or_empty(attached):
     """A point that nearly all others list: more than some databases store as one text."""
     database, points, _ = attached
     hub, hermit = row_of(points, 0, width=N - 1, seed=2), row_of(points, 1, width=0)
-    hub = Row(hub.key, 0, [], hub.sq_distances[:0], hub.neighbors * 4, np.tile(hub.weights, 4))
+    hub = StoredRow(
+        hub.key, 0, [], hub.sq_distances[:0], hub.neighbors * 4, np.tile(hub.weights, 4)
+    )
     database.write_rows([hub, hermit])
     found = database.rows(points.keys[:2])
     same_row(found[hub.key], hub)
@@ -275,7 +277,7 @@ def min_place(points, found):
 
 def test_points_that_are_gone_are_left_out(tmp_path, pair, request):
     name, *kind = request.node.callspec.params["pair"]
-    points = Points.make(30, *kind)
+    points = ScannedPoints.make(30, *kind)
     made = BACKENDS[name](tmp_path, points)
     database, left = made.database, points.keys[4:]
     database.write_manifest({})
@@ -295,7 +297,7 @@ def test_points_that_are_gone_are_left_out(tmp_path, pair, request):
 
 def small(points, place):
     number = np.ones(1, dtype=np.float32)
-    return Row(points.keys[place], place, points.keys[:1], number, points.keys[1:2], number)
+    return StoredRow(points.keys[place], place, points.keys[:1], number, points.keys[1:2], number)
 
 
 def test_what_is_not_there_is_told_with_what_is(pair):

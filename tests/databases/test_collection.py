@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from databases.backends import BACKENDS, COLORS, Points
+from databases.backends import BACKENDS, COLORS, ScannedPoints
 from databases.memory import MemoryCollection
 
 from rankfold import RAN, Collection, Distance
@@ -22,7 +22,7 @@ def points_of(n, seed=0):
 @pytest.fixture(scope="module", params=BACKENDS)
 def small(request, tmp_path_factory):
     """A collection that is small enough to be factorised, in every database."""
-    points = Points.make(FEW, "int", "euclidean")
+    points = ScannedPoints.make(FEW, "int", "euclidean")
     made = BACKENDS[request.param](tmp_path_factory.mktemp(request.param), points)
     with Collection.attach(made.database, n_neighbors=8) as collection:
         yield collection, points, made
@@ -41,11 +41,13 @@ def large():
 
 def same(results, keys, ranking, keep=None):
     """Require the members and scores of a ranking, or of those of its results that are kept."""
-    places = [place for place, at in enumerate(ranking.ids.tolist()) if keep is None or keep(at)]
+    places = [
+        place for place, at in enumerate(ranking.indices.tolist()) if keep is None or keep(at)
+    ]
     places = places[: len(results)]
     assert len(places) == len(results)
     np.testing.assert_allclose(results.scores, ranking.scores[places], atol=1e-5)
-    assert set(results.ids) == {keys[at] for at in ranking.ids[places].tolist()}
+    assert set(results.ids) == {keys[at] for at in ranking.indices[places].tolist()}
 
 
 QUERIES = {
@@ -96,7 +98,7 @@ def test_results_carry_payload_and_the_users_own_keys(small):
 def test_detach_leaves_the_users_data_as_it_was(tmp_path):
     for make in BACKENDS.values():
         (tmp_path / make.__name__).mkdir()
-        made = make(tmp_path / make.__name__, Points.make(60, "int", "euclidean"))
+        made = make(tmp_path / make.__name__, ScannedPoints.make(60, "int", "euclidean"))
         before, names = made.contents()
         collection = Collection.attach(made.database, n_neighbors=4)
         with pytest.raises(InputError, match="has a graph of 60 points already"):
@@ -299,7 +301,7 @@ def test_ties_go_to_the_smaller_key_whatever_was_met_first():
     plain = Distance().fit(vectors)
     for point in (0, 17, 398):
         found = collection.query(point, method="distance", top=5)
-        assert found.ids == plain.rank(point, top=5).ids.tolist()
+        assert found.ids == plain.rank(point, top=5).indices.tolist()
 
 
 def test_keys_may_be_numbers_of_numpy(large):

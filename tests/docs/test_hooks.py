@@ -4,6 +4,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import crossing
+import installing
 import mathematics
 import parameters
 import pytest
@@ -115,3 +116,17 @@ def turn(side="both", top: int = 10, offset: int = 0, X=None):
         "offset": ("int", "0"),
         "X": ("array, shape (n_points, n_features)", "None"),
     }
+
+
+@pytest.mark.parametrize("published", [False, True])
+def test_commands_install_what_can_be_installed(published):
+    text = "`pip install '.[serve,tables]'`, or `pip install .`; then pip install other."
+    config = {"extra": {"published": published}}
+    named = text.replace("'.[serve", "'rankfold[serve").replace("install .`", "install rankfold`")
+    made = installing.on_page_markdown(text, config=config, page=None, files=None)
+    assert made == (named if published else text)
+
+
+def test_no_page_installs_by_name_what_is_not_published():
+    for path in [*DOCS.rglob("*.md"), DOCS.parent / "README.md"]:
+        assert "pip install 'rankfold" not in path.read_text(), path

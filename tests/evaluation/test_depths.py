@@ -16,10 +16,10 @@ class Mixed(Distance):
 
         found = []
         for query, ranking in zip(queries, super().rank_many(queries), strict=True):
-            right = ranking.ids % 3 == query % 3
+            right = ranking.indices % 3 == query % 3
             order = np.r_[np.flatnonzero(~right)[:1], np.flatnonzero(right)]
             order = np.r_[order, np.setdiff1d(np.arange(len(right)), order)]
-            points = ranking.ids[order][:top]
+            points = ranking.indices[order][:top]
             solution = replace(ranking.solution, points=points, scores=-np.arange(len(points)))
             found.append(replace(ranking, solution=solution))
         return found

@@ -55,7 +55,7 @@ def test_values_by_definition(found, method):
     data = blobs()
     ranker = RANKERS[method].fit(data.X)
     for query in range(0, 90, 7):
-        ids = ranker.rank(ids=query).ids
+        ids = ranker.rank(query).indices
         right = data.labels[ids] == data.labels[query]
         expected = {
             "precision@5": right[:5].mean(),
@@ -125,7 +125,7 @@ def test_query_among_the_results():
     data = blobs()
     found = evaluate(RANKERS, data, ["precision@1", "bulls_eye"], include_query=True)
     assert (found.values["ran"]["precision@1"] == 1).all()
-    ids = RAN(n_neighbors=8).fit(data.X).rank(ids=4, include_query=True).ids
+    ids = RAN(n_neighbors=8).fit(data.X).rank(4, include_query=True).indices
     expected = metrics.bulls_eye(data.labels[ids] == data.labels[4], 30)
     assert found.values["ran"]["bulls_eye"][4] == expected
 
@@ -257,8 +257,8 @@ BAD = {
     "cutoff too much": ({"metrics": ["r_precision@5"]}, "r_precision takes none"),
     "metric twice": ({"metrics": ["ndcg@5", "ndcg@05"]}, "'ndcg@5' more than once"),
     "no queries": ({"queries": []}, "queries is empty"),
-    "query beyond": ({"queries": [30]}, "ids holds 30"),
-    "query twice": ({"queries": [3, 3]}, "ids holds 3 more than once"),
+    "query beyond": ({"queries": [30]}, "queries holds 30"),
+    "query twice": ({"queries": [3, 3]}, "queries holds 3 more than once"),
     "query word": ({"queries": "many"}, "queries is 'many'"),
     "too many": ({"queries": 31}, "queries is 31, but only 30 points"),
     "base": ({"base": "pagerank"}, "base is 'pagerank', but must be one of 'distance', 'ran'"),

@@ -194,7 +194,7 @@ def test_points_without_a_label():
     found = evaluate(RANKERS, Dataset("some", X, labels), "r_precision")
     assert found.queries == tuple(row for row in range(60) if row % 3 != 2)
     assert "neither queries nor relevant: 20." in found.to_text()
-    ids = Distance().fit(X).rank(ids=0).ids[:19]
+    ids = Distance().fit(X).rank(0).indices[:19]
     assert found.values["plain"]["r_precision"][0] == np.mean(ids % 3 == 0)
     numbers = np.array([0.0, 1.0, np.nan] * 20)
     again = evaluate(RANKERS, Dataset("some", X, numbers), "r_precision")

@@ -44,9 +44,9 @@ def test_round_trip_keeps_the_order_of_ties(files):
     run = read_run(files / "distance.run")
     ranker = Distance().fit(data.X)
     for query in range(36):
-        assert [int(point) for point in run[str(query)]] == ranker.rank(ids=query).ids.tolist()
+        assert [int(point) for point in run[str(query)]] == ranker.rank(query).indices.tolist()
         scores = list(run[str(query)].values())
-        np.testing.assert_allclose(scores, ranker.rank(ids=query).scores, rtol=1e-5)
+        np.testing.assert_allclose(scores, ranker.rank(query).scores, rtol=1e-5)
     write_run(files / "again.run", run, tag="distance")
     assert (files / "again.run").read_bytes() == (files / "distance.run").read_bytes()
 

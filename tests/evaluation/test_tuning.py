@@ -132,8 +132,8 @@ BAD = {
     "word": ({"grid": {"gamma": "own"}}, "is 'own', but must be a list"),
     "metric of data": ({"grid": {"metric": ["cosine"]}}, "the data set says how its points are"),
     "scoring": ({"scoring": "best"}, "metric 'best' is not known"),
-    "query beyond": ({"queries": [60]}, "ids holds 60"),
-    "held out beyond": ({"held_out": [60]}, "ids holds 60"),
+    "query beyond": ({"queries": [60]}, "queries holds 60"),
+    "held out beyond": ({"held_out": [60]}, "queries holds 60"),
     "dataset": ({"dataset": "digits"}, "dataset is str, but must be a rankfold.Dataset"),
     "bad setting": ({"grid": {"smoothness": [-1.0]}}, "smoothness is -1.0"),
 }

@@ -55,8 +55,8 @@ def test_shape_tells_toy_cars_apart_by_their_features(model, load):
     X = model.features(enlarged(images_of(data)[cars]))
     right = {}
     for method in (Distance, RAN):
-        ids, _ = method(metric="cosine").fit(X).rank_all(top=71)
-        right[method] = (labels[ids] == labels[:, None]).mean()
+        indices, _ = method(metric="cosine").fit(X).search(k=71)
+        right[method] = (labels[indices] == labels[:, None]).mean()
     assert right[RAN] > right[Distance] + 0.05
 
 

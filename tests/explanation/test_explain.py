@@ -11,7 +11,7 @@ from rankfold.explanation import draw_explanation, explain
 MOONS = datasets.load("moons")
 UPPER = np.flatnonzero(MOONS.labels == 0)
 LEFT, RIGHT = (int(UPPER[end(MOONS.X[UPPER, 0])]) for end in (np.argmin, np.argmax))
-SEVERAL = Query(ids=[LEFT, 10], vectors=[[0.3, 0.9]], weights=[1.0, 0.5, 0.25])
+SEVERAL = Query(indices=[LEFT, 10], vectors=[[0.3, 0.9]], weights=[1.0, 0.5, 0.25])
 
 
 @pytest.fixture(scope="module", params=RANKERS)
@@ -24,9 +24,9 @@ def test_places_are_those_of_the_rankings(ranker, query):
     by_score = ranker.rank_many([query])[0]
     by_distance = Distance().fit(MOONS.X).rank_many([query])[0]
     for place in (0, 1, 50, len(by_score) - 1):
-        point = int(by_score.ids[place])
+        point = int(by_score.indices[place])
         explanation = explain(ranker, query, point)
-        far = int(np.flatnonzero(by_distance.ids == point)[0])
+        far = int(np.flatnonzero(by_distance.indices == point)[0])
         assert explanation.score_rank == place + 1
         assert explanation.distance_rank == far + 1
         assert explanation.shift == far - place
@@ -38,20 +38,20 @@ def test_places_are_those_of_the_rankings(ranker, query):
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize("weight", [0.0, -0.5])
 def test_negative_examples_push_in_the_rank_by_distance_too(ranker, weight):
-    query = Query(ids=[LEFT, 30, 31], vectors=[[0.3, 0.9]], weights=[2.0, weight, weight, 1.0])
+    query = Query(indices=[LEFT, 30, 31], vectors=[[0.3, 0.9]], weights=[2.0, weight, weight, 1.0])
     by_distance = Distance().fit(MOONS.X).rank_many([query])[0]
-    pushed = Query(query.ids, query.vectors, [2.0, -0.7, -0.7, 1.0])
+    pushed = Query(query.indices, query.vectors, [2.0, -0.7, -0.7, 1.0])
     by_push = Distance().fit(MOONS.X).rank_many([pushed])[0]
-    assert by_push.ids.tolist() != by_distance.ids.tolist()
-    for point in by_push.ids[[0, 7, 100, -1]].tolist():
-        place = int(np.flatnonzero(by_distance.ids == point)[0])
+    assert by_push.indices.tolist() != by_distance.indices.tolist()
+    for point in by_push.indices[[0, 7, 100, -1]].tolist():
+        place = int(np.flatnonzero(by_distance.indices == point)[0])
         assert explain(ranker, query, point).distance_rank == place + 1
-        place = int(np.flatnonzero(by_push.ids == point)[0])
+        place = int(np.flatnonzero(by_push.indices == point)[0])
         assert explain(ranker, query, point, negative_weight=-0.7).distance_rank == place + 1
 
 
 def test_shares_add_up_and_the_path_leads_from_query_to_point(ranker):
-    point = int(ranker.rank_many([SEVERAL])[0].ids[20])
+    point = int(ranker.rank_many([SEVERAL])[0].indices[20])
     explanation = explain(ranker, SEVERAL, point)
     shares = [example.share for example in explanation.examples]
     assert sum(shares) == pytest.approx(1.0, abs=1e-12)
@@ -79,7 +79,7 @@ def test_parts_of_a_score_are_those_of_the_ranking(query, fusion):
     ranker = RAN(fusion=fusion).fit(MOONS.X)
     (ranking,) = ranker.rank_many([query])
     for place in (0, 3, 50, 200):
-        explanation = explain(ranker, query, int(ranking.ids[place]))
+        explanation = explain(ranker, query, int(ranking.indices[place]))
         assert explanation.shape == pytest.approx(ranking.shape[place], rel=1e-6)
         assert explanation.fused == ranking.solution.fused
         told = explanation.to_dict()["fused"]
@@ -104,7 +104,7 @@ def test_parts_of_a_score_are_those_of_the_ranking(query, fusion):
 
 @pytest.mark.one_in(3)
 def test_text_and_dict_hold_everything(ranker, tmp_path):
-    point = int(ranker.rank_many([SEVERAL])[0].ids[20])
+    point = int(ranker.rank_many([SEVERAL])[0].indices[20])
     explanation = explain(ranker, SEVERAL, point)
     content = json.loads(json.dumps(explanation.to_dict()))
     assert content["point"] == point
@@ -125,7 +125,7 @@ def dense_ran(X, query, k, smoothness):
     """Each example's part of RAN's scores, from dense solves with the others pinned at zero."""
     import reference
 
-    n_points, n_ids = len(X), len(query.ids)
+    n_points, n_ids = len(X), len(query.indices)
     everything = np.concatenate([X, query.vectors])
     d = reference.sq_distances(everything)
     S = np.zeros_like(d)
@@ -134,7 +134,7 @@ def dense_ran(X, query, k, smoothness):
         S[i] = reference.closed_form(d[i], allowed, k)[0]
     W = (S + S.T) / 2
     A = 2 * smoothness * (np.diag(W.sum(axis=1)) - W) + np.eye(len(W))
-    pinned = [*query.ids, *range(n_points, len(W))]
+    pinned = [*query.indices, *range(n_points, len(W))]
     free = np.setdiff1d(np.arange(len(W)), pinned)
     parts = np.zeros((len(pinned), len(W)))
     for example in range(n_ids + len(query.vectors)):
@@ -146,7 +146,7 @@ def dense_ran(X, query, k, smoothness):
 @pytest.mark.parametrize("solver", ["direct", "cg", "region"])
 def test_shares_of_ran_equal_dense_solves(solver):
     X = np.random.default_rng(0).normal(size=(60, 3))
-    query = check_query(Query(ids=[3, 8], vectors=X[:1] + 0.1, weights=[1, 0.5, 0.8]), *X.shape)
+    query = check_query(Query(indices=[3, 8], vectors=X[:1] + 0.1, weights=[1, 0.5, 0.8]), *X.shape)
     parts = dense_ran(X, query, 5, 10.0)
     ranker = RAN(n_neighbors=5, smoothness=10.0, solver=solver).fit(X)
     for point in (0, 20, 59):
@@ -159,8 +159,8 @@ def test_shares_of_ran_equal_dense_solves(solver):
 def test_a_local_explanation_is_that_of_the_whole_graph(method):
     X = sheets(1500, n_sheets=3).X
     whole, local = (method(solver=solver).fit(X) for solver in ("direct", "region"))
-    query = Query(ids=[5, 700], vectors=X[40] + 0.01)
-    point = int(whole.rank_many([query])[0].ids[12])
+    query = Query(indices=[5, 700], vectors=X[40] + 0.01)
+    point = int(whole.rank_many([query])[0].indices[12])
     one, two = (explain(ranker, query, point) for ranker in (whole, local))
     assert [step.end for step in one.path.steps] == [step.end for step in two.path.steps]
     assert one.path.share == pytest.approx(two.path.share, rel=1e-3)
@@ -182,7 +182,7 @@ def test_a_point_out_of_reach_is_placed_by_distance():
 def test_several_alternations_are_explained_on_the_first_graph(solver):
     ranker = RAN(n_neighbors=10, max_iter=3, guard=False, solver=solver).fit(MOONS.X)
     once = RAN(n_neighbors=10).fit(MOONS.X)
-    point = int(once.rank(LEFT).ids[30])
+    point = int(once.rank(LEFT).indices[30])
     later, first = explain(ranker, LEFT, point), explain(once, LEFT, point)
     assert later.first_graph
     assert not first.first_graph
@@ -190,7 +190,7 @@ def test_several_alternations_are_explained_on_the_first_graph(solver):
     assert [step.end for step in later.path.steps] == [step.end for step in first.path.steps]
     assert later.path.share == pytest.approx(first.path.share, rel=1e-3)
     ranking = ranker.rank(LEFT)
-    assert ranking.ids[later.score_rank - 1] == point
+    assert ranking.indices[later.score_rank - 1] == point
     assert later.score == pytest.approx(ranking.scores[later.score_rank - 1], abs=1e-5)
 
 
@@ -204,7 +204,7 @@ def test_long_paths_and_many_examples_stay_short():
     ranker = RAN(n_neighbors=10).fit(MOONS.X)
     assert "more" in explain(ranker, LEFT, RIGHT).to_text()
     many = [int(point) for point in UPPER[:30] if point != RIGHT]
-    assert len(explain(ranker, Query(ids=many), RIGHT).to_text().splitlines()) < 30
+    assert len(explain(ranker, Query(indices=many), RIGHT).to_text().splitlines()) < 30
 
 
 def test_bad_input_is_refused():

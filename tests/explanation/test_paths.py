@@ -20,11 +20,11 @@ def points(seed, n_points=9):
 def queries(X):
     near = X[:2] + 0.05
     return {
-        "point": Query(ids=2),
-        "points": Query(ids=[2, 5], weights=[1.0, 0.3]),
+        "point": Query(indices=2),
+        "points": Query(indices=[2, 5], weights=[1.0, 0.3]),
         "vector": Query(vectors=near[0]),
         "vectors": Query(vectors=near, weights=[0.4, 1.0]),
-        "mixture": Query(ids=[4, 1], vectors=near, weights=[0.2, 0.5, 1.0, 0.7]),
+        "mixture": Query(indices=[4, 1], vectors=near, weights=[0.2, 0.5, 1.0, 0.7]),
     }
 
 
@@ -91,7 +91,7 @@ def check_sum_over_walks(ranker, query):
     scored = ranker.scored(query)
     scores = np.zeros(n_points)
     scores[scored.points] = scored.scores
-    others = np.setdiff1d(np.arange(n_points), query.ids)
+    others = np.setdiff1d(np.arange(n_points), query.indices)
     np.testing.assert_allclose(total[others], scores[others], rtol=1e-7, atol=1e-12)
 
 
@@ -129,7 +129,7 @@ def test_strongest_walk_is_the_best_of_all_paths(name, kind):
     ranker = fitted(name, X)
     query = check_query(queries(X)[kind], *X.shape)
     flow = ranker.flow(query)
-    for target in np.setdiff1d(np.arange(len(X)), query.ids):
+    for target in np.setdiff1d(np.arange(len(X)), query.indices):
         found = strongest_walk(flow, int(target))
         expected = best_by_force(flow, int(target), len(X))
         assert found.complete
@@ -177,5 +177,5 @@ def test_a_negative_example_has_a_path_too():
     X = points(3, 8)
     ranker = fitted("ran", X)
     query = check_query(2, *X.shape)
-    flow = ranker.flow(Query(query.ids, query.vectors, -query.weights))
+    flow = ranker.flow(Query(query.indices, query.vectors, -query.weights))
     assert strongest_walk(flow, 5).points == strongest_walk(ranker.flow(query), 5).points

@@ -56,8 +56,8 @@ def test_a_ranker_that_follows_answers_like_one_fitted_anew():
         ):
             bound = ours.solution.bound + theirs.solution.bound
             assert ours.solution.certified
-            assert set(ours.ids) == set(theirs.ids)
-            order = np.argsort(ours.ids), np.argsort(theirs.ids)
+            assert set(ours.indices) == set(theirs.indices)
+            order = np.argsort(ours.indices), np.argsort(theirs.indices)
             assert np.abs(ours.scores[order[0]] - theirs.scores[order[1]]).max() <= bound
 
 

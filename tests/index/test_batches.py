@@ -71,7 +71,7 @@ def test_search_of_a_ranker_is_its_rankings(ranker):
     indices, scores = ranker.search(UNSEEN, k=7, n_jobs=2)
     for row, vector in enumerate(UNSEEN):
         expected = ranker.rank(vectors=vector, top=7)
-        np.testing.assert_array_equal(indices[row], expected.ids)
+        np.testing.assert_array_equal(indices[row], expected.indices)
         np.testing.assert_allclose(scores[row], expected.scores, rtol=1e-9)
     assert ranker.search(UNSEEN, k=10_000)[0].shape == (len(UNSEEN), len(X))
 
@@ -87,7 +87,7 @@ def test_an_array_of_rows_is_no_single_query(index):
     with pytest.raises(InputError, match="negative_vectors is an array of 6 rows"):
         index.query(5, negative_vectors=UNSEEN)
     one = ranker.rank_query(Query(vectors=UNSEEN), top=5)
-    np.testing.assert_array_equal(one.ids, ranker.rank(vectors=several, top=5).ids)
+    np.testing.assert_array_equal(one.indices, ranker.rank(vectors=several, top=5).indices)
 
 
 @pytest.mark.parametrize("wrong", [UNSEEN[0], 3.0, UNSEEN[None]])

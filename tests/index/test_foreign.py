@@ -107,6 +107,8 @@ ARRAYS = {
     "starts that fall": ("reverse_starts", lambda a: a[::-1]),
     "sources beyond the points": ("reverse_sources", lambda a: beyond(a, 10**6)),
     "a point that is none": ("points", lambda a: beyond(a, np.nan)),
+    "points of few digits": ("points", lambda a: a.astype(np.float16)),
+    "lists of short numbers": ("list_indices", lambda a: a.astype(np.int16)),
     "whole numbers for points": ("points", lambda a: a.astype(int)),
     "one point fewer": ("points", lambda a: a[:-1]),
     "flat points": ("points", lambda a: a.ravel()),
@@ -153,6 +155,9 @@ def test_an_array_that_is_missing_is_told(tmp_path, kind):
             Index.open(path)
 
 
+PLAN = {"width": 50, "kind": "ivf", "recall": 0.5, "n_points": N_POINTS, "n_alive": N_POINTS}
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -164,8 +169,10 @@ def test_an_array_that_is_missing_is_told(tmp_path, kind):
         {"layout": "nonsense"},
         *({"engine": {name: value}} for name, value in {
             "engine": "nonsense", "index": "nonsense", "metric": "precomputed", "width": 10**6,
-            "recall": "all", "plans": [{}], "plans ": None, "seed": -1, "learned": {},
+            "recall": "all", "plans": [{}], "plans ": None, "seed": -1, "seed ": 2**31,
+            "learned": {},
         }.items()),
+        *({"engine": {"plans": [{**PLAN, "effort": effort}]}} for effort in (0, 2**31)),
     ],
     ids=str,
 )  # fmt: skip
@@ -200,13 +207,22 @@ def test_learned_lists_that_do_not_fit_are_told(tmp_path):
             Index.open(path)
 
 
-@pytest.mark.parametrize("case", ["rows", "indices", "removed", "added", "places", "missing"])
+@pytest.mark.parametrize(
+    "case",
+    ["rows", "indices", "removed", "added", "large", "places", "few places", "far", "missing"],
+)
 def test_changes_that_do_not_fit_are_told(tmp_path, case):
     path = written(tmp_path / "index", *state(None))
     engine = DynamicEngine.restore(*_engine_state(None))
     change = {**engine.plan([], X[:1] + 9).arrays(), "places": X[:1, :2]}
     if case == "missing":
         del change["rows"]
+    elif case == "few places":
+        change["places"] = X[:0, :2]
+    elif case == "large":
+        change["added"] = np.full_like(change["added"], 1e300, dtype=np.float64)
+    elif case == "far":
+        change["sq_distances"] = beyond(change["sq_distances"], np.nan)
     else:
         value = {"rows": -5, "indices": -5, "removed": 0, "added": np.inf, "places": np.nan}[case]
         change[case] = np.array([0, 0]) if case == "removed" else beyond(change[case], value)

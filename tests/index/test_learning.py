@@ -26,19 +26,19 @@ def test_queries_start_from_the_learned_graph(X, rounds, n_neighbors):
         }
         found = index.query(3, top=300)
         expected = RAN(5, adapt="collective").fit(X).rank(3, top=300)
-        assert found.ids == expected.ids.tolist()
+        assert found.ids == expected.indices.tolist()
         np.testing.assert_allclose(found.scores, expected.scores, rtol=1e-12)
         assert np.abs(found.scores - plain.scores).max() > 0.01
         same(index.query(3, top=300, adapt="collective"), found)
         same(index.query(3, top=300, n_neighbors=5), found)
         same(index.query(3, top=300, adapt="query"), plain)
         unseen = RAN(5, adapt="collective").fit(X).rank(vectors=X[:1] + 0.01, top=9)
-        assert index.query(vectors=X[0] + 0.01, top=9).ids == unseen.ids.tolist()
+        assert index.query(vectors=X[0] + 0.01, top=9).ids == unseen.indices.tolist()
         assert index.query(3).explain(found.ids[5]).to_dict()["score"] == pytest.approx(
             found.scores[5], abs=1e-5
         )
         other = RAN(7).fit(X).rank(3, top=9)
-        assert index.query(3, top=9, n_neighbors=7).ids == other.ids.tolist()
+        assert index.query(3, top=9, n_neighbors=7).ids == other.indices.tolist()
         index.unlearn()
         assert index.info()["learned"] is None
         same(index.query(3, top=300), plain)

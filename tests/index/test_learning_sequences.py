@@ -121,7 +121,7 @@ class Living(RuleBasedStateMachine):
                 found = self.index.query(name, top=len(ids), **LOCAL)
                 true = anew.rank(slots[ids == name], top=len(ids))
                 assert sorted(found.ids) == sorted(set(ids.tolist()) - {name})
-                scores = dict(zip(true.ids.tolist(), true.scores.tolist(), strict=True))
+                scores = dict(zip(true.indices.tolist(), true.scores.tolist(), strict=True))
                 named = dict(zip(ids.tolist(), slots.tolist(), strict=True))
                 difference = found.scores - [scores[named[one]] for one in found.ids]
                 bound = found.ranking.solution.bound + true.solution.bound

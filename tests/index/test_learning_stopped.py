@@ -187,6 +187,13 @@ def with_an_odd_header(path):
             archive.writestr(name, content.replace(b"}   ", b"(   ", 1))
 
 
+def that_unpacks_to_much(path):
+    with np.load(path) as archive:
+        arrays = dict(archive)
+    padded = np.concatenate([arrays["described"], np.full(2**24, ord(" "), dtype=np.uint8)])
+    np.savez_compressed(path, **{**arrays, "described": padded})
+
+
 DAMAGES = {
     "cut": lambda path: path.write_bytes(path.read_bytes()[:-500]),
     "empty": lambda path: path.write_bytes(b""),
@@ -197,6 +204,7 @@ DAMAGES = {
     "values": with_odd_values,
     "objects": of_objects,
     "header": with_an_odd_header,
+    "unpacks to much": that_unpacks_to_much,
     "other arrays": lambda path: np.savez(path, lifted=np.zeros(3)),
     "no description": lambda path: np.savez(path, described=np.zeros(3, dtype=np.uint8)),
 }

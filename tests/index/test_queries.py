@@ -7,6 +7,7 @@ from index_cases import built, vectors
 from rankfold import RAN, RANKERS, Index, InputError, Query, datasets
 from rankfold.datasets.synthetic import sheets
 from rankfold.diversity import diversify
+from rankfold.index.scores import scaled_scores
 
 NEW = vectors(np.random.default_rng(9), 4)
 MOONS = sheets(6000, n_sheets=6).X
@@ -82,8 +83,11 @@ def test_answers_are_those_of_the_ranker(changed, method, case):
     ranker, places = plain(changed, method)
     (true,) = ranker.rank_many([as_query(query, places, method)])
     found = index.query(**query, top=100, method=method)
-    assert found.ids == [expected.ids[place] for place in true.ids]
-    np.testing.assert_allclose(found.scores, true.scores, rtol=1e-8, atol=1e-12)
+    assert found.ids == [expected.ids[place] for place in true.indices]
+    scores = true.scores
+    if method == "distance":  # an index shows distances, a ranker their squares
+        scores = scaled_scores(scores, index.info()["metric"])
+    np.testing.assert_allclose(found.scores, scores, rtol=1e-8, atol=1e-12)
     assert found.payload == {
         name: [expected.payload[one][name] for one in found.ids] for name in index.columns
     }
@@ -233,7 +237,7 @@ def test_certified_is_honest(large, where):
     for query in (1, 2501, 3011, 5997):
         found = index.query(query, top=10, where=where)
         full = exact.rank(left.index(query))
-        scores = dict(zip((left[i] for i in full.ids), full.scores, strict=True))
+        scores = dict(zip((left[i] for i in full.indices), full.scores, strict=True))
         bound = found.ranking.solution.bound + full.solution.bound
         for name, score in zip(found.ids, found.scores, strict=True):
             assert abs(score - scores[name]) <= bound
@@ -316,8 +320,8 @@ def test_queries_with_different_budgets_share_one_fitted_ranker():
         with pytest.raises(InputError, match="budget is 0") as caught:
             index.query(3, budget=0)
         assert caught.value.argument == "parameters.budget"
-        with pytest.raises(InputError, match="'distance' has no parameter 'budget'"):
-            index.query(3, method="distance", budget=40)
+        with pytest.raises(InputError, match="'lcdp' has no parameter 'budget'"):
+            index.query(3, method="lcdp", budget=40)
 
 
 def test_queries_with_different_fusions_share_one_fitted_ranker():
@@ -326,7 +330,7 @@ def test_queries_with_different_fusions_share_one_fitted_ranker():
         for fusion in ("none", "auto", 2.5, "reciprocal_rank", 0):
             true = RAN(n_neighbors=10, fusion=fusion).fit(X).rank(3, top=20)
             found = index.query(3, top=20, fusion=fusion, budget=40)
-            assert found.ids == true.ids.tolist()
+            assert found.ids == true.indices.tolist()
             np.testing.assert_allclose(found.scores, true.scores, rtol=1e-8)
             assert found.ranking.solution.fused == true.solution.fused
             assert {*found.rows()[0]} == {

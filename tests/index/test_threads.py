@@ -252,7 +252,7 @@ def expected_red(number):
     """Return the same of what the index holds after so many changes."""
     expected = growing.after(number)
     return sorted(
-        (name, round(float(expected.vectors[name] @ expected.vectors[name]), 6), tuple(sorted(
+        (name, round(float(np.linalg.norm(expected.vectors[name])), 6), tuple(sorted(
             expected.payload[name].items()))) for name in expected.ids
         if expected.payload[name]["color"] == "red")  # fmt: skip
 

@@ -58,6 +58,11 @@ BAD = {
     "npz nothing": ("x.npz", lambda p: np.savez(p, x=[1]), "no array named 'vectors'"),
     "npz is npy": ("x.npz", lambda p: p.write_bytes(valid(p.parent, ".npy")), "not an archive"),
     "csv empty": ("x.csv", lambda p: p.write_text(""), "is empty"),
+    "csv one number": (
+        "x.csv",
+        lambda p: p.write_text("id,name,price\n1,a,2.5\n2,b,3.5\n"),
+        "a single column of numbers, 'price', beside 'name': .*name it with vector_columns",
+    ),
     "csv no rows": ("x.csv", lambda p: p.write_text("x,y\n"), "no rows"),
     "csv ragged": ("x.csv", lambda p: p.write_text("x,y\n1,2\n3\n"), "line 3 .* has 1 cells"),
     "csv nan": ("x.csv", lambda p: p.write_text("x,y\n1,2\n3,nan\n"), "row 1 .*column 1"),
@@ -86,7 +91,11 @@ BAD = {
         "several columns of lists",
     ),
     "parquet words": ("x.parquet", lambda p: arrow(p, a=["x"]), "no column of numbers"),
-    "parquet nested": ("x.parquet", lambda p: arrow(p, x=[1.0], tags=[["a"]]), "column 'tags'"),
+    "parquet nested": (
+        "x.parquet",
+        lambda p: arrow(p, x=[1.0], y=[2.0], tags=[["a"]]),
+        "column 'tags'",
+    ),
     "hdf5 other": ("x.hdf5", lambda p: hdf5(p, other=ROWS), "no data set 'train'; it has 'other'"),
     "hdf5 flat": ("x.h5", lambda p: hdf5(p, train=ROWS[0]), r"shape \(4,\)"),
     "hdf5 no rows": ("x.h5", lambda p: hdf5(p, train=ROWS[:0]), "no rows"),
@@ -116,6 +125,31 @@ def test_unfilled_hdf5_is_not_unpacked(tmp_path):
         file.create_dataset("train", shape=(10**9, 10**3), dtype="f4", chunks=(100, 100))
     with pytest.raises(InputError, match="stored in 0"):
         read_points(tmp_path / "x.h5")
+
+
+def zigzag(number):
+    """Write a number as the metadata of Parquet does."""
+    rest, written = (2 * number if number >= 0 else -2 * number - 1), bytearray()
+    while rest > 127:
+        written.append(rest & 127 | 128)
+        rest >>= 7
+    return bytes([*written, rest])
+
+
+@pytest.mark.parametrize("n_rows", [8, 5, -6, 10**13])
+def test_parquet_has_as_many_rows_as_it_says(tmp_path, n_rows):
+    path = tmp_path / "x.parquet"
+    arrow(path, vector=ROWS.tolist())
+    content = path.read_bytes()
+    length = int.from_bytes(content[-8:-4], "little")
+    data, metadata = content[: -8 - length], content[-8 - length : -8]
+    before = b"\x16" + zigzag(len(ROWS)) + b"\x19"  # the number of rows, before the list of groups
+    assert metadata.count(before) == 1
+    metadata = metadata.replace(before, b"\x16" + zigzag(n_rows) + b"\x19")
+    path.write_bytes(data + metadata + len(metadata).to_bytes(4, "little") + content[-4:])
+    with pytest.raises(InputError, match=r"x\.parquet") as caught:
+        read_points(path)
+    assert str(caught.value).isprintable()
 
 
 def test_hdf5_does_not_read_other_files(tmp_path):

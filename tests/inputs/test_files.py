@@ -152,7 +152,8 @@ def test_text_round_trip(tmp_path_factory, data, width, n_rows):
         writer.writerows(
             [note, *row, key] for note, row, key in zip(notes, rows, keys, strict=True)
         )
-    points = read_points(path)
+    named = [f"x{place}" for place in range(width)] if width == 1 else None
+    points = read_points(path, vector_columns=named)
     assert points.vectors.tolist() == [list(row) for row in rows]
     assert points.ids == keys
     assert points.payload == {"note": notes}

@@ -37,7 +37,7 @@ def test_rows_of_a_search_by_vector_are_ranked(table, metric, ours, fusion):
     reranker = RankReranker(metric, ranker=None if fusion == "auto" else RAN(fusion=fusion))
     found = search(table, metric).rerank(reranker, query_string="?").to_arrow()
     assert "_distance" not in found.column_names
-    np.testing.assert_array_equal(found["row"].to_numpy()[:10], near[ranking.ids][:10])
+    np.testing.assert_array_equal(found["row"].to_numpy()[:10], near[ranking.indices][:10])
     np.testing.assert_allclose(found["_relevance_score"].to_numpy(), ranking.scores, atol=1e-5)
 
 
@@ -63,7 +63,7 @@ def test_rows_of_a_hybrid_search_are_those_of_both(table, score):
     found = asked.rerank(reranker).to_arrow()
     both = np.union1d(search(table).to_arrow()["row"].to_numpy(), OF_KIND)
     ranking = RAN(10).fit(X[both]).rank(vectors=X[ASKED], top=60)
-    np.testing.assert_array_equal(found["row"].to_numpy(), both[ranking.ids])
+    np.testing.assert_array_equal(found["row"].to_numpy(), both[ranking.indices])
     np.testing.assert_allclose(found["_relevance_score"].to_numpy(), ranking.scores, rtol=1e-5)
     assert ("_distance" in found.column_names) == (score == "all")
 
@@ -72,7 +72,7 @@ def test_rows_of_a_search_by_text_are_ranked_too(table):
     asked = table.search(f"kind{KIND}", query_type="fts").limit(60)
     found = asked.rerank(RankReranker(embed=embed)).to_arrow()
     ranking = RAN().fit(X[OF_KIND]).rank(vectors=X[ASKED])
-    np.testing.assert_array_equal(found["row"].to_numpy(), OF_KIND[ranking.ids])
+    np.testing.assert_array_equal(found["row"].to_numpy(), OF_KIND[ranking.indices])
 
 
 def test_nothing_found_is_nothing_ranked(table):

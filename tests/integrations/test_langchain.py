@@ -78,7 +78,7 @@ def test_the_compressor_ranks_candidates(ranker):
     fusion = "auto" if ranker is None else "none"
     fitted = RAN(metric="cosine", fusion=fusion).fit(X[near])
     ranking = fitted.rank(vectors=X[ASKED], top=8)
-    assert [one.page_content for one in found] == texts(near[ranking.ids])
+    assert [one.page_content for one in found] == texts(near[ranking.indices])
     scores = [one.metadata["relevance_score"] for one in found]
     np.testing.assert_allclose(scores, ranking.scores)
     assert all(one.metadata == {"a": 1} for one in given)  # they are not changed

@@ -79,7 +79,7 @@ def test_the_postprocessor_ranks_candidates(embedded, fusion):
     near = nearest(ASKED, 60)
     fitted = RAN(metric="cosine", fusion=fusion).fit(X[near])
     ranking = fitted.rank(vectors=X[ASKED], top=8)
-    assert [one.node.node_id for one in found] == texts(near[ranking.ids])
+    assert [one.node.node_id for one in found] == texts(near[ranking.indices])
     np.testing.assert_allclose([one.score for one in found], ranking.scores)
 
 

@@ -10,8 +10,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from rankfold import RAN, Distance, InputError, datasets
-from rankfold.integrations.scikit_learn import RankedNeighborsTransformer, distances_of_weights
+from rankfold import RAN, Dataset, Distance, InputError, datasets, evaluate
+from rankfold.integrations.scikit_learn import (
+    RankedNeighborsTransformer,
+    RankingScorer,
+    distances_of_weights,
+)
 
 
 @parametrize_with_checks([RankedNeighborsTransformer(n_neighbors=3)])
@@ -29,9 +33,9 @@ def test_rows_are_rankings(moons, fusion):
     transformer = RankedNeighborsTransformer(6, RAN(n_neighbors=10, fusion=fusion))
     graph = transformer.fit_transform(moons.X)
     assert (np.diff(graph.indptr) == 7).all()
-    ranking = RAN(n_neighbors=10, fusion=fusion).fit(moons.X).rank(ids=9, top=6)
+    ranking = RAN(n_neighbors=10, fusion=fusion).fit(moons.X).rank(9, top=6)
     row = slice(graph.indptr[9], graph.indptr[10])
-    assert graph.indices[row].tolist() == [9, *ranking.ids]
+    assert graph.indices[row].tolist() == [9, *ranking.indices]
     np.testing.assert_allclose(graph.data[row], [0, *(1 - ranking.scores)], atol=1e-12)
 
 
@@ -107,3 +111,33 @@ def test_weights_become_distances_in_the_same_order(moons):
     assert distances_of_weights(sparse.csr_array((3, 3))).nnz == 0
     with pytest.raises(InputError, match=r"negative.* must hold weights above zero"):
         distances_of_weights(-weights)
+
+
+def test_a_ranker_is_judged_by_how_it_ranks(moons):
+    fold = slice(0, None, 3)
+    X, labels = moons.X[fold], moons.labels[fold]
+    fitted = RAN(n_neighbors=8).fit(moons.X)  # to the other folds, which it is not judged by
+    data = Dataset("fold", X, labels)
+    (row,) = evaluate({"ran": RAN(n_neighbors=8)}, data, "ndcg@10", queries="all").table()
+    assert RankingScorer("ndcg@10")(fitted, X, labels) == row.mean
+    scaler = StandardScaler().fit(moons.X)
+    pipeline = make_pipeline(StandardScaler(), RAN(n_neighbors=8)).fit(moons.X)
+    whole = RankingScorer("ndcg@10")(RAN(n_neighbors=8), scaler.transform(X), labels)
+    assert RankingScorer("ndcg@10")(pipeline, X, labels) == whole
+
+
+def test_a_grid_search_chooses_by_ranking(moons):
+    grid = {"ran__n_neighbors": [5, 60]}
+    scorer = RankingScorer("r_precision")
+    search = GridSearchCV(make_pipeline(StandardScaler(), RAN()), grid, scoring=scorer, cv=2)
+    search.fit(moons.X, moons.labels)
+    few, many = search.cv_results_["mean_test_score"]
+    assert few > many
+    assert search.best_params_ == {"ran__n_neighbors": 5}
+    assert repr(scorer) == "RankingScorer('r_precision')"
+
+
+def test_what_is_no_ranker_is_refused(moons):
+    classifier = KNeighborsClassifier().fit(moons.X, moons.labels)
+    with pytest.raises(InputError, match="such as RAN"):
+        RankingScorer()(classifier, moons.X, moons.labels)

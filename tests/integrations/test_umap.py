@@ -26,7 +26,7 @@ def test_weights_of_umap_which_scanpy_keeps_are_taken(X):
     assert lengths.min() < lengths.max()
     labels = datasets.load("digits").labels[:300]
     ranker = RAN(10, metric="precomputed").fit(distances_of_weights(weights))
-    found, _ = ranker.rank_all(top=10)
-    plain, _ = RAN(10).fit(X).rank_all(top=10)
+    found, _ = ranker.search(k=10)
+    plain, _ = RAN(10).fit(X).search(k=10)
     right = [np.mean(labels[rows] == labels[:, None]) for rows in (found, plain)]
     assert right[0] > right[1] - 0.02

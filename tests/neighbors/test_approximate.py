@@ -11,9 +11,10 @@ import pytest
 import reference
 from ran_cases import RAN
 
-from rankfold import ExactEngine, FaissEngine, InputError
+from rankfold import Distance, ExactEngine, FaissEngine, InputError
 from rankfold.datasets.synthetic import sheets
-from rankfold.neighbors import choose_engine, exact, faiss_engine
+from rankfold.neighbors import DynamicEngine, choose_engine, exact, faiss_engine, faiss_indexes
+from rankfold.neighbors.faiss_indexes import GraphIndex
 from rankfold.neighbors.kernels import refine, sq_distances_to
 
 N = 4000
@@ -72,10 +73,32 @@ def test_unstructured_data_falls_back_to_all_points():
     np.testing.assert_array_equal(engine.rows(np.arange(N), 10).indices, exact.indices)
 
 
-def test_auto_goes_by_the_number_of_points(monkeypatch):
+def test_auto_goes_by_the_number_of_points_and_by_what_an_inverted_file_scans(monkeypatch):
     monkeypatch.setattr(faiss_engine, "FLAT_LIMIT", N)
     assert FaissEngine(clustered(N), recall=0.9).index_ == "flat"
     assert FaissEngine(clustered(N + 4), recall=0.9).index_ == "ivf"
+    assert FaissEngine(clustered(N + 4), recall=1).index_ == "flat"
+    monkeypatch.setattr(faiss_engine, "MOST_SCANNED", 10)
+    engine = FaissEngine(unstructured(N + 4), recall=0.9)
+    assert engine.index_ == "hnsw"
+    assert list(engine._indexes) == ["hnsw"]
+
+
+@pytest.mark.parametrize("index", ["auto", "ivf"])
+def test_all_pairs_are_compared_at_length_only_where_that_is_asked_for(monkeypatch, index):
+    monkeypatch.setattr(faiss_engine, "FLAT_LIMIT", 0)
+    monkeypatch.setattr(faiss_engine, "MOST_PAIRS", 0)
+    monkeypatch.setattr(GraphIndex, "efforts", (16,))
+    monkeypatch.setattr(faiss_indexes, "MOST_CELLS", 0.01)
+    X = unstructured()
+    with pytest.warns(UserWarning, match="would take about [0-9]+ s; give recall=1") as told:
+        engine = FaissEngine(X, recall=0.99999, index=index)
+    assert engine.index_ != "flat"
+    assert f"a recall of {engine.recall_:.3f}, not of 0.99999" in str(told[0].message)
+    asked = FaissEngine(X, recall=1, index=index)
+    assert asked.recall_ == 1
+    exact = ExactEngine(X).rows(np.arange(N), 10)
+    np.testing.assert_array_equal(asked.rows(np.arange(N), 10).indices, exact.indices)
 
 
 @pytest.mark.parametrize("index", ["flat", "ivf"])
@@ -241,3 +264,44 @@ def test_every_distance_is_measured_by_differences(n_features):
     expected = ((points.astype(np.float64) - points[3].astype(np.float64)) ** 2).sum(axis=1)
     np.testing.assert_allclose(row, expected, rtol=1e-13)
     assert row[3] == row[7] == 0
+
+
+QUERIES = {
+    "a point": {"indices": 5},
+    "points": {"indices": [5, 9], "weights": [2, 1]},
+    "a vector": {"vectors": sheets(1, n_sheets=1, seed=3).X[0]},
+    "both": {"indices": 7, "vectors": sheets(1, n_sheets=1, seed=3).X[0]},
+}
+
+
+@pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES)
+@pytest.mark.parametrize("include_query", [False, True])
+@pytest.mark.parametrize("living", [False, True])
+def test_plain_distance_searches_the_index_where_no_proof_is_wanted(query, include_query, living):
+    X = clustered()
+    engine = FaissEngine(X, recall=0.999, index="ivf")
+    if living:
+        engine = DynamicEngine.build(X, "euclidean", 30, engine=engine)
+        engine.remove([11, 40])
+    proven = Distance().fit(engine).rank(**query, top=25, include_query=include_query)
+    ranker = Distance(budget="auto").fit(engine)
+    found = ranker.rank(**query, top=25, include_query=include_query)
+    assert not engine.exact
+    assert (proven.solution.certified, found.solution.certified) == (True, False)
+    assert (proven.solution.stopped, found.solution.stopped) == ("exact", "budget")
+    assert proven.solution.n_touched == N > found.solution.n_touched
+    assert len(np.intersect1d(found.indices, proven.indices)) >= 24
+    shared = np.isin(found.indices, proven.indices)
+    scores = dict(zip(proven.indices.tolist(), proven.scores.tolist(), strict=True))
+    expected = [scores[point] for point in found.indices[shared].tolist()]
+    np.testing.assert_allclose(found.scores[shared], expected, rtol=1e-5, atol=1e-5)
+    again = ranker.with_budget(None).rank(**query, top=25, include_query=include_query)
+    np.testing.assert_array_equal(again.indices, proven.indices)
+
+
+def test_plain_distance_measures_everything_where_examples_push_or_all_is_wanted():
+    X = clustered()
+    ranker = Distance(budget="auto").fit(FaissEngine(X, recall=0.9, index="ivf"))
+    for ranking in (ranker.rank([3, 9], weights=[1, -0.5], top=5), ranker.rank(3)):
+        assert ranking.solution.certified
+    assert len(ranker.rank(3)) == N - 1

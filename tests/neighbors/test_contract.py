@@ -102,7 +102,7 @@ def test_nearest_equals_the_reference(name, metric, ids, vectors, weights, k):
     found = engine.nearest(query, k)
     assert found.indices.shape == (1, k)
     mean = np.average(d[rows][:, :n], axis=0, weights=query.weights)
-    check_row(found.indices[0], found.sq_distances[0], mean, others(n, query.ids), k, **SINGLE)
+    check_row(found.indices[0], found.sq_distances[0], mean, others(n, query.indices), k, **SINGLE)
     np.testing.assert_allclose(plain_sq_distances(engine, query), mean, **SINGLE)
 
 
@@ -215,7 +215,9 @@ def test_rankers_take_an_engine_for_the_points(name, ranker):
     for query in (7, Query(vectors=X[3] + 0.01)):
         (got,), (expected,) = by_engine.rank_many([query]), by_array.rank_many([query])
         np.testing.assert_allclose(
-            got.scores[np.argsort(got.ids)], expected.scores[np.argsort(expected.ids)], rtol=1e-4
+            got.scores[np.argsort(got.indices)],
+            expected.scores[np.argsort(expected.indices)],
+            rtol=1e-4,
         )
 
 

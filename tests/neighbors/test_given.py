@@ -32,7 +32,7 @@ def graph_of(entries, n):
 
 
 def same(left, right):
-    np.testing.assert_array_equal(left.ids, right.ids)
+    np.testing.assert_array_equal(left.indices, right.indices)
     np.testing.assert_allclose(left.scores, right.scores, rtol=1e-9, atol=1e-12)
 
 
@@ -44,7 +44,7 @@ ON_LISTS = [name for name in RANKERS if name not in ("k_reciprocal", "query_expa
 def test_a_graph_answers_like_the_vectors_it_was_made_of(name, digits, finder):
     own = RANKERS[name]().fit(digits[:N])
     given_graph = RANKERS[name](metric="precomputed").fit(finder.transform(digits[:N]))
-    same(given_graph.rank(ids=3, top=30), own.rank(ids=3, top=30))
+    same(given_graph.rank(3, top=30), own.rank(3, top=30))
     unseen = finder.transform(digits[N:])
     same(given_graph.rank(vectors=unseen[[0]], top=30), own.rank(vectors=digits[N], top=30))
 
@@ -112,10 +112,10 @@ def test_every_point_is_ranked_also_where_nothing_is_known_of_it(name, top):
     graph = radius_neighbors_graph(X, 0.3, mode="distance")
     assert len(set(np.diff(graph.indptr))) > 3  # of many lengths
     ranker = RANKERS[name](metric="precomputed").fit(graph)
-    for query in (0, Query(ids=[0, 31])):
+    for query in (0, Query(indices=[0, 31])):
         ranking = ranker.rank_many([query], top=top)[0]
         n_others = len(X) - (1 if query == 0 else 2)
-        assert len(np.unique(ranking.ids)) == len(ranking) == (top or n_others)
+        assert len(np.unique(ranking.indices)) == len(ranking) == (top or n_others)
 
 
 def test_local_and_whole_answers_end_in_the_same_order():
@@ -126,8 +126,8 @@ def test_local_and_whole_answers_end_in_the_same_order():
         for solver in ("direct", "cg", "region")
     ]
     for ranking in answers:
-        assert ranking.ids.tolist() == [*ranking.ids[:2], 0, 1, 2]
-        assert set(ranking.ids[:2]) == {3, 5}
+        assert ranking.indices.tolist() == [*ranking.indices[:2], 0, 1, 2]
+        assert set(ranking.indices[:2]) == {3, 5}
 
 
 def test_too_many_neighbours_are_refused(digits):
@@ -196,10 +196,10 @@ def test_unseen_rows_are_checked(digits, finder):
 def test_cosine_distances_in_single_precision_may_be_rounded_below_zero(digits):
     lengths = np.linalg.norm(digits[:N], axis=1, keepdims=True)
     unit = (digits[:N] / lengths).astype(np.float32)
-    exact = RAN(n_neighbors=5, metric="cosine").fit(digits[:N]).rank(ids=0, top=20)
+    exact = RAN(n_neighbors=5, metric="cosine").fit(digits[:N]).rank(0, top=20)
     whole = np.float32(1) - unit @ unit.T
     whole[0, 0] = -7e-7
     graph = sparse.csr_array(whole)
     for distances in (whole, graph):
-        found = RAN(n_neighbors=5, metric="precomputed_sq").fit(distances).rank(ids=0, top=20)
-        np.testing.assert_array_equal(found.ids, exact.ids)
+        found = RAN(n_neighbors=5, metric="precomputed_sq").fit(distances).rank(0, top=20)
+        np.testing.assert_array_equal(found.indices, exact.indices)

@@ -6,7 +6,7 @@ import pytest
 from rankfold import RAN, datasets, evaluate
 from rankfold.paper import extras, figures, report
 from rankfold.paper.extras import Course, follow
-from rankfold.paper.figures import Curve, Panel
+from rankfold.paper.figures import Curve, CurvePanel
 from rankfold.paper.tables import METRICS, once, outcomes, read_tables
 from rankfold.paper.work import Measured, do_all, measure
 
@@ -86,7 +86,7 @@ def test_names_beside_lines_do_not_meet():
     figure = figures.draw(
         "Title",
         "Subtitle",
-        (Panel("", (Curve("a", (1, 2), (3, 4), "k"),), levels=(("b", 4.0), ("c", 4.0))),),
+        (CurvePanel("", (Curve("a", (1, 2), (3, 4), "k"),), levels=(("b", 4.0), ("c", 4.0))),),
         "x",
     )
     _, axes = figure.axes

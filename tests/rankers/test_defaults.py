@@ -14,7 +14,7 @@ SETS = [
 
 def precision_at_class_size(ranker, dataset):
     sizes = np.bincount(dataset.labels)[dataset.labels]
-    indices, _ = ranker.fit(dataset.X).rank_all(top=int(sizes.max()), include_query=True)
+    indices, _ = ranker.fit(dataset.X).search(k=int(sizes.max()), include_query=True)
     right = dataset.labels[indices] == dataset.labels[:, None]
     return 100 * np.mean([row[:size].mean() for row, size in zip(right, sizes, strict=True)])
 
@@ -34,10 +34,10 @@ def test_an_unseen_copy_answers_like_its_point(load, name):
     ids = range(0, len(dataset.X), 4)
     points = ranker.rank_many(ids, top=20)
     copies = ranker.rank_many([Query(vectors=dataset.X[i]) for i in ids], top=20)
-    first = np.mean([copy.ids[0] == i for i, copy in zip(ids, copies, strict=True)])
+    first = np.mean([copy.indices[0] == i for i, copy in zip(ids, copies, strict=True)])
     shared = np.mean(
         [
-            len(np.intersect1d(point.ids, copy.ids)) / 20
+            len(np.intersect1d(point.indices, copy.indices)) / 20
             for point, copy in zip(points, copies, strict=True)
         ]
     )

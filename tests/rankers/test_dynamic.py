@@ -107,12 +107,12 @@ def check_same(got, expected, alive, local=False):
     # A local solve ends as soon as the order is certain, and says how far off scores may be.
     known = got.solution.bound + expected.solution.bound if local else 0.0
     np.testing.assert_allclose(got.scores, expected.scores, rtol=0, atol=1e-8 + known)
-    named = alive[expected.ids]
-    swapped = got.ids != named
-    assert set(got.ids) == set(named) or not swapped[:-1].any()
+    named = alive[expected.indices]
+    swapped = got.indices != named
+    assert set(got.indices) == set(named) or not swapped[:-1].any()
     # Only scores that their bounds, or rounding, cannot tell apart may stand in another order.
     by_id = dict(zip(named.tolist(), expected.scores.tolist(), strict=True))
-    for point, score in zip(got.ids[swapped].tolist(), got.scores[swapped], strict=True):
+    for point, score in zip(got.indices[swapped].tolist(), got.scores[swapped], strict=True):
         assert by_id[point] == pytest.approx(score, abs=1e-8 + known)
 
 
@@ -131,16 +131,16 @@ def test_rankings_are_those_of_the_points_that_are_left(name, settings):
             assert one.solution.certified == other.solution.certified
             if top != 6:
                 assert len(one) == len(alive) or not include_query
-                assert engine.alive[one.ids].all()
+                assert engine.alive[one.indices].all()
 
 
 @every_variant
-def test_rank_all_leaves_removed_points_out(name, settings):
+def test_search_leaves_removed_points_out(name, settings):
     engine, alive, fresh = living(duplicates=12)
     here = quietly(lambda: made(name, settings).fit(engine))
     there = quietly(lambda: made(name, settings).fit(fresh))
-    indices, scores = quietly(lambda: here.rank_all())
-    _, expected_scores = quietly(lambda: there.rank_all())
+    indices, scores = quietly(lambda: here.search(k=engine.n_points))
+    _, expected_scores = quietly(lambda: there.search(k=engine.n_points))
     assert indices.shape == (engine.n_points, len(alive) - 1)
     np.testing.assert_allclose(scores[alive], expected_scores, atol=1e-8)
     gone = ~engine.alive
@@ -169,8 +169,8 @@ def test_hardly_any_points_are_left(name, left):
 def test_the_general_diffusion_too():
     engine, alive, fresh = living()
     ranker = Diffusion(transition="symmetric", update="left", alpha=0.9, restart=0.1)
-    got = ranker.fit(engine).rank(ids=alive[7])
-    expected = Diffusion(**ranker.get_params()).fit(fresh).rank(ids=7)
+    got = ranker.fit(engine).rank(alive[7])
+    expected = Diffusion(**ranker.get_params()).fit(fresh).rank(7)
     check_same(got, expected, alive)
 
 
@@ -189,8 +189,8 @@ def test_removed_points_cannot_be_asked_for(name):
     engine, _, _ = living()
     gone = int(np.flatnonzero(~engine.alive)[0])
     ranker = RANKERS[name]().fit(engine)
-    for query in (gone, Query(ids=[gone])):
-        with pytest.raises(InputError, match=f"ids holds {gone}, which was removed"):
+    for query in (gone, Query(indices=[gone])):
+        with pytest.raises(InputError, match=f"indices holds {gone}, which was removed"):
             ranker.rank_many([query])
 
 
@@ -202,7 +202,7 @@ def test_many_points_in_faiss(name):
     engine = DynamicEngine.build(X, "euclidean", 42, engine=whole)
     engine.remove(np.arange(0, 1500, 3))
     alive = np.flatnonzero(engine.alive)
-    got = RANKERS[name]().fit(engine).rank(ids=alive[5], top=20)
-    expected = RANKERS[name]().fit(FaissEngine(X[alive], recall=1.0)).rank(ids=5, top=20)
+    got = RANKERS[name]().fit(engine).rank(alive[5], top=20)
+    expected = RANKERS[name]().fit(FaissEngine(X[alive], recall=1.0)).rank(5, top=20)
     np.testing.assert_allclose(got.scores, expected.scores, rtol=1e-5, atol=1e-8)
-    assert engine.alive[got.ids].all()
+    assert engine.alive[got.indices].all()

@@ -31,7 +31,7 @@ N_BEST = 25
 def example_distances(X, query):
     """Squared distances of all points to each example."""
     d = reference.sq_distances(np.vstack([X, query.vectors]))
-    return d[[*query.ids, *range(len(X), len(d))]][:, : len(X)]
+    return d[[*query.indices, *range(len(X), len(d))]][:, : len(X)]
 
 
 def mean_distances(X, query):
@@ -45,12 +45,12 @@ def blended(X, query, ranker, shape, weight=WEIGHT):
     W, _ = reference.adaptive_graph(reference.sq_distances(X), len(X), ranker.n_neighbors_)
     d, degrees = mean_distances(X, query), W.sum(axis=1)
     opposed = example_distances(X, query)[query.weights <= 0].min(axis=0, initial=np.inf)
-    return reference.blend(shape, d, query.ids, ranker.n_neighbors_, degrees, weight, opposed)
+    return reference.blend(shape, d, query.indices, ranker.n_neighbors_, degrees, weight, opposed)
 
 
 def scores_by_point(ranking, n_points):
     scores = np.full(n_points, np.nan)
-    scores[ranking.ids] = ranking.scores
+    scores[ranking.indices] = ranking.scores
     return scores
 
 
@@ -62,11 +62,11 @@ def test_blends_agree_with_the_reference(solver, name):
     shape = by_reference(X, QUERIES[name], ranker, 1)[0][0]
     expected, horizon = blended(X, QUERIES[name], ranker, shape)
     ranking = rank_quietly(ranker, QUERIES[name])
-    np.testing.assert_allclose(ranking.scores, expected[ranking.ids], atol=1e-8)
-    np.testing.assert_allclose(ranking.shape, shape[ranking.ids], atol=1e-8)
+    np.testing.assert_allclose(ranking.scores, expected[ranking.indices], atol=1e-8)
+    np.testing.assert_allclose(ranking.shape, shape[ranking.indices], atol=1e-8)
     assert ranking.solution.fused.horizon == pytest.approx(horizon)
     query = check_query(QUERIES[name], len(X), X.shape[1])
-    measured = np.sqrt(mean_distances(X, query))[ranking.ids]
+    measured = np.sqrt(mean_distances(X, query))[ranking.indices]
     np.testing.assert_allclose(ranking.distances, measured, atol=1e-8)
 
 
@@ -82,15 +82,15 @@ def test_the_true_error_is_within_the_bound_and_the_certificate_is_true(
 ):
     X = sheet(80, seed)
     ranker = RAN(n_neighbors, 30.0, solver="region", budget=budget, fusion=weight, tol=1e-4).fit(X)
-    ranking = rank_quietly(ranker, Query(ids=7), top=N_BEST)
-    shape = by_reference(X, Query(ids=7), ranker, 1)[0][0]
-    expected, _ = blended(X, Query(ids=7), ranker, shape, weight)
+    ranking = rank_quietly(ranker, Query(indices=7), top=N_BEST)
+    shape = by_reference(X, Query(indices=7), ranker, 1)[0][0]
+    expected, _ = blended(X, Query(indices=7), ranker, shape, weight)
     bound = ranking.solution.bound + 1e-12
-    assert np.abs(ranking.scores - expected[ranking.ids]).max() <= bound
-    assert np.abs(ranking.shape - shape[ranking.ids]).max() <= bound
+    assert np.abs(ranking.scores - expected[ranking.indices]).max() <= bound
+    assert np.abs(ranking.shape - shape[ranking.indices]).max() <= bound
     if ranking.solution.certified:
-        others = np.setdiff1d(np.arange(len(X)), [7, *ranking.ids])
-        assert expected[ranking.ids].min() >= expected[others].max() - 1e-12
+        others = np.setdiff1d(np.arange(len(X)), [7, *ranking.indices])
+        assert expected[ranking.indices].min() >= expected[others].max() - 1e-12
 
 
 def test_what_is_exact_is_certified():
@@ -105,8 +105,8 @@ def test_what_is_exact_is_certified():
 def test_no_weight_is_the_paper(fusion):
     X = sheet()
     ranking = RAN(n_neighbors=6, fusion=fusion).fit(X).rank(7)
-    shape = by_reference(X, Query(ids=7), RAN(n_neighbors=6).fit(X), 1)[0][0]
-    np.testing.assert_allclose(ranking.scores, shape[ranking.ids], atol=1e-8)
+    shape = by_reference(X, Query(indices=7), RAN(n_neighbors=6).fit(X), 1)[0][0]
+    np.testing.assert_allclose(ranking.scores, shape[ranking.indices], atol=1e-8)
     assert ranking.solution.fused is None
     assert ranking.distances is None
     np.testing.assert_array_equal(ranking.shape, ranking.scores)
@@ -115,16 +115,16 @@ def test_no_weight_is_the_paper(fusion):
 def test_a_heavy_weight_puts_the_neighbours_first_in_their_order():
     X = sheet()
     heavy = RAN(n_neighbors=6, fusion=100).fit(X).rank(7, top=6)
-    np.testing.assert_array_equal(heavy.ids, Distance().fit(X).rank(7, top=6).ids)
+    np.testing.assert_array_equal(heavy.indices, Distance().fit(X).rank(7, top=6).indices)
 
 
 def test_beyond_the_horizon_shape_decides():
     X = sheet(200)
     ranker, plain = RAN(n_neighbors=6).fit(X), Distance().fit(X)
-    near = set(plain.rank(7, top=6).ids.tolist())
+    near = set(plain.rank(7, top=6).indices.tolist())
     ranking = ranker.rank(7)
     assert ranking.solution.fused.horizon == 1
-    far = [place for place, point in enumerate(ranking.ids) if point not in near]
+    far = [place for place, point in enumerate(ranking.indices) if point not in near]
     assert (np.diff(ranking.shape[far]) <= 0).all()
 
 
@@ -146,10 +146,10 @@ def test_reciprocal_ranks_agree_with_the_reference(name):
     ranking = rank_quietly(ranker, QUERIES[name])
     shape = by_reference(X, QUERIES[name], ranker, 1)[0][0]
     query = check_query(QUERIES[name], len(X), X.shape[1])
-    expected = reference.reciprocal_ranks(shape, mean_distances(X, query), query.ids)
+    expected = reference.reciprocal_ranks(shape, mean_distances(X, query), query.indices)
     positive = ranking.shape > 0
     np.testing.assert_allclose(
-        ranking.scores[positive], expected[ranking.ids[positive]], atol=1e-12
+        ranking.scores[positive], expected[ranking.indices[positive]], atol=1e-12
     )
 
 
@@ -159,7 +159,9 @@ def test_other_methods_take_it_too(method):
     alone, fused = method().fit(X).rank(7), method(fusion="auto").fit(X).rank(7)
     assert alone.solution.fused is None
     assert fused.solution.fused.kind == "blend"
-    np.testing.assert_allclose(scores_by_point(alone, len(X))[fused.ids], fused.shape, rtol=1e-9)
+    np.testing.assert_allclose(
+        scores_by_point(alone, len(X))[fused.indices], fused.shape, rtol=1e-9
+    )
     assert (fused.scores <= fused.shape * (1 + 1e-12)).all()
 
 
@@ -167,14 +169,14 @@ def test_the_scale_of_the_data_does_not_matter():
     X = sheet()
     ranking = RAN(n_neighbors=6).fit(X).rank(7)
     scaled = RAN(n_neighbors=6).fit(1e3 * X).rank(7)
-    np.testing.assert_array_equal(ranking.ids, scaled.ids)
+    np.testing.assert_array_equal(ranking.indices, scaled.indices)
     np.testing.assert_allclose(ranking.scores, scaled.scores, rtol=1e-6)
 
 
 def test_copies_of_the_query_come_first_and_lose_nothing():
     X = np.vstack([sheet(), np.tile(sheet()[7], (3, 1))])
     ranking = RAN(n_neighbors=3).fit(X).rank(7, top=5)
-    assert set(ranking.ids[:3]) == {60, 61, 62}
+    assert set(ranking.indices[:3]) == {60, 61, 62}
     np.testing.assert_allclose(ranking.scores[:3], ranking.shape[:3])
 
 
@@ -184,7 +186,7 @@ def test_a_short_answer_is_the_head_of_a_long_one():
     for query in (0, 100, 1000):
         long = ranker.rank(query, top=100)
         short = ranker.rank(query, top=10)
-        np.testing.assert_array_equal(short.ids, long.ids[:10])
+        np.testing.assert_array_equal(short.indices, long.indices[:10])
 
 
 def test_distances_that_cannot_matter_are_not_measured_and_not_missed():
@@ -195,7 +197,7 @@ def test_distances_that_cannot_matter_are_not_measured_and_not_missed():
     assert len(wide) > 20
     for query in wide:
         few, everything = ranker.rank(query, top=5), ranker.rank(query)
-        np.testing.assert_array_equal(few.ids, everything.ids[:5])
+        np.testing.assert_array_equal(few.indices, everything.indices[:5])
         np.testing.assert_allclose(few.scores, everything.scores[:5], rtol=1e-12)
         np.testing.assert_allclose(few.distances, everything.distances[:5], rtol=1e-12)
 
@@ -240,14 +242,14 @@ def test_unknown_distances_are_no_neighbours():
         RAN(n_neighbors=5, metric="precomputed", fusion=fusion).fit(graph).rank([20, 150], top=10)
         for fusion in ("none", "auto")
     )
-    np.testing.assert_array_equal(alone.ids, fused.ids)
+    np.testing.assert_array_equal(alone.indices, fused.indices)
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_a_vector_without_a_known_neighbour_reaches_nothing(solver):
     ranker = RAN(n_neighbors=5, metric="precomputed", solver=solver).fit(two_clouds())
     ranking = ranker.rank(vectors=np.full(200, np.inf), top=4)
-    np.testing.assert_array_equal(ranking.ids, [0, 1, 2, 3])
+    np.testing.assert_array_equal(ranking.indices, [0, 1, 2, 3])
     assert not ranking.scores.any()
 
 

@@ -31,10 +31,10 @@ every_method = pytest.mark.parametrize("name", ON_GRAPHS)
 every_graph = pytest.mark.parametrize("graph", GRAPHS.values(), ids=GRAPHS)
 
 QUERIES = [
-    Query(ids=4),
-    Query(ids=[4, 50], weights=[1, 3]),
+    Query(indices=4),
+    Query(indices=[4, 50], weights=[1, 3]),
     Query(vectors=np.array([1.0, 0.5])),
-    Query(ids=[7], vectors=np.array([[3.0, 0.5], [40.0, 0.0]]), weights=[2.0, 1.0, 0.5]),
+    Query(indices=[7], vectors=np.array([[3.0, 0.5], [40.0, 0.0]]), weights=[2.0, 1.0, 0.5]),
 ]
 
 
@@ -46,13 +46,13 @@ def blobs(seed=0, gap=6.0, n=60):
 
 def scores_of(ranker, query):
     (ranking,) = ranker.rank_many([query], include_query=True)
-    scores = np.empty(len(ranking.ids))
-    scores[ranking.ids] = ranking.scores
+    scores = np.empty(len(ranking.indices))
+    scores[ranking.indices] = ranking.scores
     return scores
 
 
 def check_answer(ranking, n_points):
-    assert sorted(ranking.ids) == list(range(n_points))
+    assert sorted(ranking.indices) == list(range(n_points))
     assert np.isfinite(ranking.scores).all()
     assert (ranking.scores >= 0).all()
     assert np.isfinite(ranking.solution.bound)
@@ -63,7 +63,7 @@ def check_answer(ranking, n_points):
 @every_graph
 def test_obvious_answer(name, graph):
     X, labels = blobs(gap=12.0)
-    indices, _ = RANKERS[name](graph=graph).fit(X).rank_all(top=19)
+    indices, _ = RANKERS[name](graph=graph).fit(X).search(k=19)
     assert (labels[indices] == labels[:, None]).mean() > 0.99
 
 
@@ -75,9 +75,9 @@ def test_batch_equals_single(name, graph):
     for query, together in zip(QUERIES, ranker.rank_many(QUERIES, include_query=True), strict=True):
         check_answer(together, len(X))
         expected = np.empty(len(X))
-        expected[together.ids] = together.scores
+        expected[together.indices] = together.scores
         np.testing.assert_allclose(scores_of(ranker, query), expected, rtol=1e-9, atol=1e-12)
-    indices, scores = ranker.rank_all(include_query=True)
+    indices, scores = ranker.search(k=len(X), include_query=True)
     for i in (0, 31, 59):
         np.testing.assert_allclose(
             scores_of(ranker, i)[indices[i]], scores[i], rtol=1e-9, atol=1e-12
@@ -90,8 +90,8 @@ def test_permuting_points_permutes_the_scores(name, graph):
     X, _ = blobs()
     order = np.random.default_rng(1).permutation(len(X))
     place = np.argsort(order)
-    original = scores_of(RANKERS[name](graph=graph).fit(X), Query(ids=[4, 50]))
-    permuted = scores_of(RANKERS[name](graph=graph).fit(X[order]), Query(ids=place[[4, 50]]))
+    original = scores_of(RANKERS[name](graph=graph).fit(X), Query(indices=[4, 50]))
+    permuted = scores_of(RANKERS[name](graph=graph).fit(X[order]), Query(indices=place[[4, 50]]))
     np.testing.assert_allclose(permuted, original[order], rtol=1e-7, atol=1e-10)
 
 
@@ -126,10 +126,10 @@ def test_disconnected_graphs(name, graph):
     X, labels = blobs(gap=5000.0)
     ranker = RANKERS[name](graph=graph).fit(X)
     unlinked = ranker.weights_[[0]][:, labels > 0].sum() == 0
-    ranking = ranker.rank(ids=0, include_query=True)
+    ranking = ranker.rank(0, include_query=True)
     check_answer(ranking, len(X))
     if unlinked:
-        far = ranking.ids[ranking.scores == 0]
+        far = ranking.indices[ranking.scores == 0]
         assert set(far) >= set(np.flatnonzero(labels > 0))
         d = reference.sq_distances(X)
         expected = reference.plain_order([d[0]], [1.0], set(range(len(X))) - set(far))
@@ -146,15 +146,15 @@ def test_isolated_points(name, n_neighbors):
     ranker = RANKERS[name](graph=graph).fit(X)
     d = reference.sq_distances(X)
     for query, rows in (
-        (Query(ids=10), [10]),
-        (Query(ids=[10, 40]), [10, 40]),
+        (Query(indices=10), [10]),
+        (Query(indices=[10, 40]), [10, 40]),
         (Query(vectors=X[10]), []),
         (Query(vectors=[900.0, 900.0]), []),
     ):
         (ranking,) = ranker.rank_many([query])
         assert np.isfinite(ranking.scores).all()
-        others = ranking.ids[~np.isin(ranking.ids, [10, 40])]
-        assert (ranking.scores[~np.isin(ranking.ids, [10, 40])] == 0).all()
+        others = ranking.indices[~np.isin(ranking.indices, [10, 40])]
+        assert (ranking.scores[~np.isin(ranking.indices, [10, 40])] == 0).all()
         if rows:
             assert others.tolist() == [
                 i for i in reference.plain_order(d[rows], np.ones(len(rows)), rows) if i in others
@@ -169,11 +169,11 @@ def test_isolated_points(name, n_neighbors):
 def test_duplicates(name, graph, copies):
     X = np.repeat(blobs(n=15)[0], copies, axis=0)
     ranker = RANKERS[name](graph=graph).fit(X)
-    for query in (0, Query(ids=[0, 1]), Query(vectors=X[0]), Query(vectors=X[:2] + 0.1)):
+    for query in (0, Query(indices=[0, 1]), Query(vectors=X[0]), Query(vectors=X[:2] + 0.1)):
         (ranking,) = ranker.rank_many([query], include_query=True)
         check_answer(ranking, len(X))
     same = RANKERS[name](graph=graph).fit(np.ones((30, 2)))
-    check_answer(same.rank(ids=5, include_query=True), 30)
+    check_answer(same.rank(5, include_query=True), 30)
     check_answer(same.rank(vectors=[1.0, 1.0]), 30)
 
 
@@ -184,7 +184,7 @@ def test_very_few_points(name, graph, n):
     if isinstance(graph, GaussianGraph) and graph.n_neighbors:
         graph = GaussianGraph(1.0, self_affinity=True)
     ranker = RANKERS[name](graph=graph).fit(np.arange(n, dtype=float)[:, None] ** 2)
-    check_answer(ranker.rank(ids=0, include_query=True), n)
+    check_answer(ranker.rank(0, include_query=True), n)
     check_answer(ranker.rank(vectors=[0.1]), n)
 
 
@@ -195,7 +195,7 @@ def test_points_without_any_distance_or_beyond_all_scales(name):
         if isinstance(graph, GaussianGraph) and graph.n_neighbors:
             graph = clone(graph).set_params(n_neighbors=2)
         ranker = RANKERS[name](graph=graph).fit(X)
-        check_answer(ranker.rank(ids=2, include_query=True), len(X))
+        check_answer(ranker.rank(2, include_query=True), len(X))
 
 
 @every_method
@@ -204,12 +204,12 @@ def test_graphs_are_parameters_like_all_others(name):
     assert clone(ranker).graph.n_neighbors == 4
     ranker.set_params(graph__n_neighbors=3, graph__self_affinity=True)
     X, _ = blobs()
-    left = ranker.fit(X).rank(ids=0)
+    left = ranker.fit(X).rank(0)
     assert vars(ranker.graph) == {
         "bandwidth": "self-tuning", "n_neighbors": 3, "self_affinity": True
     }  # fmt: skip
-    right = RANKERS[name](graph=GaussianGraph(n_neighbors=3, self_affinity=True)).fit(X).rank(ids=0)
-    np.testing.assert_array_equal(left.ids, right.ids)
+    right = RANKERS[name](graph=GaussianGraph(n_neighbors=3, self_affinity=True)).fit(X).rank(0)
+    np.testing.assert_array_equal(left.indices, right.indices)
 
 
 BAD = {
@@ -310,4 +310,4 @@ def test_a_graph_of_ones_own_is_checked(name, weights, message):
 def test_a_graph_of_ones_own_is_used(name):
     chain = np.diag(np.ones(4), 1)
     ranker = RANKERS[name](graph=Given(chain + chain.T)).fit(np.zeros((5, 1)))
-    assert sorted(ranker.rank(ids=0).ids) == [1, 2, 3, 4]
+    assert sorted(ranker.rank(0).indices) == [1, 2, 3, 4]

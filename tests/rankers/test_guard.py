@@ -35,7 +35,7 @@ def answers(dataset, X, queries, **parameters):
 def precision(dataset, queries, rankings):
     return 100 * np.mean(
         [
-            metrics.precision(dataset.labels[ranking.ids] == dataset.labels[query], 39)
+            metrics.precision(dataset.labels[ranking.indices] == dataset.labels[query], 39)
             for query, ranking in zip(queries, rankings, strict=True)
         ]
     )
@@ -72,7 +72,7 @@ def test_the_last_healthy_alternation_is_returned(digits):
         assert trace.reach[-1] < HEALTHY_REACH * trace.reach[0]
         assert all(reach >= HEALTHY_REACH * trace.reach[0] for reach in trace.reach[:-1])
         healthy = answers(digits, X, [query], max_iter=trace.n_alternations, guard=False)[0]
-        np.testing.assert_array_equal(guarded.ids, healthy.ids)
+        np.testing.assert_array_equal(guarded.indices, healthy.indices)
         np.testing.assert_allclose(guarded.scores, healthy.scores, atol=1e-12)
 
 
@@ -98,7 +98,7 @@ def test_guarded_alternations_stay_near_the_first(load, name, max_iter):
             warnings.simplefilter("ignore", ConvergenceWarning)
             rankings = ranker.rank_many(queries, top=top)
         right = [
-            (dataset.labels[ranking.ids] == dataset.labels[query]).mean()
+            (dataset.labels[ranking.indices] == dataset.labels[query]).mean()
             for query, ranking in zip(queries, rankings, strict=True)
         ]
         return 100 * np.mean(right)

@@ -96,29 +96,29 @@ METHODS = {
 }
 
 QUERIES = {
-    "point": Query(ids=7),
-    "points": Query(ids=[7, 30], weights=[1.0, 0.4]),
+    "point": Query(indices=7),
+    "points": Query(indices=[7, 30], weights=[1.0, 0.4]),
     "unseen": Query(vectors=[0.3, 0.9, 1.1]),
-    "mixed": Query(ids=[3], vectors=[[0.3, 0.9, 1.1], [-0.5, 0.2, 0.1]], weights=[1, 2, 0.5]),
+    "mixed": Query(indices=[3], vectors=[[0.3, 0.9, 1.1], [-0.5, 0.2, 0.1]], weights=[1, 2, 0.5]),
     "copy": Query(vectors=sheet()[11]),
-    "negative": Query(ids=[7, 3, 10], weights=[1.0, -0.5, 0.0]),
+    "negative": Query(indices=[7, 3, 10], weights=[1.0, -0.5, 0.0]),
     "negative unseen": Query(
-        ids=[3, 8], vectors=[[0.3, 0.9, 1.1], [-0.5, 0.2, 0.1]], weights=[2.0, -0.3, 1.0, -3.0]
+        indices=[3, 8], vectors=[[0.3, 0.9, 1.1], [-0.5, 0.2, 0.1]], weights=[2.0, -0.3, 1.0, -3.0]
     ),
 }
 
 
 def scores_of(ranker, query):
     (ranking,) = ranker.rank_many([query], include_query=True)
-    scores = np.empty(len(ranking.ids))
-    scores[ranking.ids] = ranking.scores
+    scores = np.empty(len(ranking.indices))
+    scores[ranking.indices] = ranking.scores
     return scores
 
 
 def by_reference(X, query, build, method, settings):
     query = check_query(query, len(X), X.shape[1])
     d = reference.sq_distances(np.vstack([X, query.vectors]))
-    return method(*build(d, len(X)), query.ids, query.weights, *settings)
+    return method(*build(d, len(X)), query.indices, query.weights, *settings)
 
 
 @cache
@@ -139,7 +139,7 @@ def test_equals_the_reference(method, graph, data):
     ranker = ranker.set_params(graph=GRAPHS[graph][0]).fit(X)
     for name, query in QUERIES.items():
         asked = check_query(query, len(X), X.shape[1])
-        expected = dense(*dense_graph(data, graph, name), asked.ids, asked.weights, *settings)
+        expected = dense(*dense_graph(data, graph, name), asked.indices, asked.weights, *settings)
         found = scores_of(ranker, query)
         np.testing.assert_allclose(found, expected, atol=1e-8)
         assert (found[expected == 0] == 0).all()
@@ -154,13 +154,15 @@ def test_transduction_without_end_is_harmonic(graph, query):
     ranker = GraphTransduction(None, graph=made).fit(sheet())
     expected = by_reference(sheet(), query, build, reference.transduction, (None,))
     (ranking,) = ranker.rank_many([query], include_query=True)
-    np.testing.assert_allclose(ranking.scores, expected[ranking.ids], atol=1e-8)
-    assert np.abs(ranking.scores - expected[ranking.ids]).max() <= ranking.solution.bound + 1e-12
+    np.testing.assert_allclose(ranking.scores, expected[ranking.indices], atol=1e-8)
+    assert (
+        np.abs(ranking.scores - expected[ranking.indices]).max() <= ranking.solution.bound + 1e-12
+    )
     assert ranking.solution.bound < 1e-6
 
 
 def test_transduction_approaches_the_harmonic_limit():
-    query = Query(ids=[7, 30], weights=[1.0, 0.4])
+    query = Query(indices=[7, 30], weights=[1.0, 0.4])
     limit = scores_of(GraphTransduction(None).fit(sheet()), query)
     gaps = [
         np.abs(scores_of(GraphTransduction(steps).fit(sheet()), query) - limit).max()
@@ -173,11 +175,11 @@ def test_transduction_approaches_the_harmonic_limit():
 def test_transduction_leaves_other_components_alone():
     for n_steps in (50, None):
         ranker = GraphTransduction(n_steps, graph=AdaptiveGraph(4)).fit(islands())
-        scores = scores_of(ranker, Query(ids=[0, 5], weights=[1, 0.5]))
+        scores = scores_of(ranker, Query(indices=[0, 5], weights=[1, 0.5]))
         assert (scores[14:42] == 0).all()
         assert (scores[:14] > 0).all()
     alone = GraphTransduction(None, graph=GaussianGraph(0.5)).fit(islands())
-    np.testing.assert_array_equal(scores_of(alone, Query(ids=42)), np.eye(46)[42])
+    np.testing.assert_array_equal(scores_of(alone, Query(indices=42)), np.eye(46)[42])
 
 
 @pytest.mark.parametrize("graph", ["adaptive", "self-tuning", "fixed dense"])
@@ -187,7 +189,7 @@ def test_pagerank_equals_networkx_and_scikit_network(graph, alpha):
     ranker = PersonalizedPageRank(alpha, graph=GRAPHS[graph][0]).fit(sheet())
     W = ranker.weights_ if isinstance(ranker.weights_, np.ndarray) else ranker.weights_.toarray()
     weights = {7: 1.0, 30: 0.4}
-    found = scores_of(ranker, Query(ids=list(weights), weights=list(weights.values())))
+    found = scores_of(ranker, Query(indices=list(weights), weights=list(weights.values())))
     found /= found.sum()
     theirs = nx.pagerank(
         nx.from_numpy_array(W), alpha, personalization=weights, tol=1e-14, max_iter=100_000
@@ -207,7 +209,7 @@ def test_manifold_ranking_equals_label_spreading(alpha):
     """LabelSpreading divides by the sum over classes, so two one-point classes are compared."""
     X = sheet()
     ranker = ManifoldRanking(alpha, graph=GaussianGraph(0.5, n_neighbors=None)).fit(X)
-    first, second = (scores_of(ranker, Query(ids=i)) for i in (7, 30))
+    first, second = (scores_of(ranker, Query(indices=i)) for i in (7, 30))
     labels = np.full(len(X), -1)
     labels[[7, 30]] = 0, 1
     # Its kernel is exp(-gamma d), and its Laplacian has no self-affinity either.
@@ -219,10 +221,10 @@ def test_manifold_ranking_equals_label_spreading(alpha):
 
 def test_manifold_iteration_says_when_it_is_not_done():
     with pytest.warns(ConvergenceWarning, match="for 1 of 1 queries the solver ended"):
-        ranking = ManifoldRanking(solver="iteration", max_iter=3).fit(sheet()).rank(ids=0)
+        ranking = ManifoldRanking(solver="iteration", max_iter=3).fit(sheet()).rank(0)
     assert ranking.solution.n_iter == 3
     assert not ranking.solution.converged
-    done = ManifoldRanking(solver="iteration").fit(sheet()).rank(ids=0)
+    done = ManifoldRanking(solver="iteration").fit(sheet()).rank(0)
     assert done.solution.converged
     assert done.solution.bound < 2e-9
 
@@ -237,9 +239,9 @@ def test_manifold_iteration_says_when_it_is_not_done():
     graph=st.sampled_from(list(GRAPHS)),
     query=st.sampled_from(
         [
-            Query(ids=[1, 5]),
+            Query(indices=[1, 5]),
             Query(vectors=np.ones(3)),
-            Query(ids=[1, 5], vectors=np.ones(3), weights=[1.0, -2.0, -0.5]),
+            Query(indices=[1, 5], vectors=np.ones(3), weights=[1.0, -2.0, -0.5]),
         ]
     ),
 )
@@ -258,7 +260,7 @@ def test_the_certificate_bounds_the_true_error(seed, alpha, method, solver, max_
     exact = by_reference(X, query, build, getattr(reference, method), (alpha,))
     # The reference itself is rounded, at the size of its condition number.
     slack = 1e-14 / (1 - alpha)
-    assert np.abs(ranking.scores - exact[ranking.ids]).max() <= ranking.solution.bound + slack
+    assert np.abs(ranking.scores - exact[ranking.indices]).max() <= ranking.solution.bound + slack
     if solver != "iteration":
         assert ranking.solution.bound < 1e-7
 
@@ -275,7 +277,7 @@ def test_any_diffusion_equals_its_matrix(start, update, read, monkeypatch):
     W = ranker.weights_.toarray()
     T = reference.walk(reference.keep_strongest(W, 4), 0.1)
     A = reference.diffusion(W, T, start, update, 5, 0.8, 0.3)
-    indices, scores = ranker.rank_all(include_query=True)
+    indices, scores = ranker.search(k=len(W), include_query=True)
     found = np.empty_like(A)
     np.put_along_axis(found, indices, scores, axis=1)
     np.testing.assert_allclose(found, A if read == "row" else A.T, atol=1e-12)
@@ -287,8 +289,8 @@ def test_symmetric_diffusion_approaches_manifold_ranking():
         graph=graph, start="identity", transition="symmetric", update="left", n_steps=400,
         alpha=0.9, restart=0.1,
     )  # fmt: skip
-    limit = scores_of(ManifoldRanking(0.9, graph=graph).fit(sheet()), Query(ids=7))
-    np.testing.assert_allclose(scores_of(steps.fit(sheet()), Query(ids=7)), limit, atol=1e-12)
+    limit = scores_of(ManifoldRanking(0.9, graph=graph).fit(sheet()), Query(indices=7))
+    np.testing.assert_allclose(scores_of(steps.fit(sheet()), Query(indices=7)), limit, atol=1e-12)
 
 
 def test_large_data_is_solved_by_conjugate_gradients(monkeypatch):

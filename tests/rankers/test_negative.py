@@ -42,7 +42,7 @@ def blobs(seed=0, n=90, gap=6.0):
 
 def scores_of(ranking, n_points):
     scores = np.full(n_points, np.nan)
-    scores[ranking.ids] = ranking.scores
+    scores[ranking.indices] = ranking.scores
     return scores
 
 
@@ -81,7 +81,7 @@ def test_ran_equals_the_reference(seed, n, k, smoothness, reading, solver, max_i
     ).fit(X)  # fmt: skip
     expected, _ = by_reference(X, query, ranker, max_iter)
     ranking = rank_quietly(ranker, query, include_query=True)
-    assert sorted(ranking.ids) == list(range(n))
+    assert sorted(ranking.indices) == list(range(n))
     done = max_iter if ranking.trace is None else len(ranking.trace.reach)
     error = np.abs(scores_of(ranking, n) - expected[done - 1]).max()
     assert error <= 1e-8
@@ -104,16 +104,16 @@ def test_local_answers_are_within_their_bound_and_certain(method, seed, tol, top
     whole = LOCAL[method](solver="direct").fit(X).rank_many([query], include_query=True)[0]
     exact = scores_of(whole, len(X))
     found = LOCAL[method](solver="region", tol=tol).fit(X).rank_many([query], top=top)[0]
-    own = check_query(query, len(X), 3).ids
+    own = check_query(query, len(X), 3).indices
     free = np.setdiff1d(np.arange(len(X)), own)
     assert len(found) == min(top, len(free))
-    assert not np.isin(found.ids, own).any()
+    assert not np.isin(found.indices, own).any()
     slack = found.solution.bound + whole.solution.bound
-    assert np.abs(found.scores - exact[found.ids]).max(initial=0.0) <= slack
+    assert np.abs(found.scores - exact[found.indices]).max(initial=0.0) <= slack
     assert (np.diff(found.scores) <= 0).all()
-    outside = np.setdiff1d(free, found.ids)
+    outside = np.setdiff1d(free, found.indices)
     if found.solution.certified and len(outside):
-        assert exact[found.ids].min() > exact[outside].max() - whole.solution.bound
+        assert exact[found.indices].min() > exact[outside].max() - whole.solution.bound
 
 
 @pytest.mark.parametrize("method", LOCAL)
@@ -127,7 +127,7 @@ def test_local_and_whole_answers_are_alike(method, include_query, top):
     local = LOCAL[method](solver="region", tol=1e-12).fit(X)
     expected = whole.rank_many([query], top=top, include_query=include_query)[0]
     found = local.rank_many([query], top=top, include_query=include_query)[0]
-    assert set(found.ids) == set(expected.ids)
+    assert set(found.indices) == set(expected.indices)
     slack = found.solution.bound + expected.solution.bound
     np.testing.assert_allclose(found.scores, expected.scores, atol=slack)
 
@@ -154,7 +154,7 @@ def test_other_methods_equal_the_reference(method, seed, n, data):
     ranking = found.rank_many([query], include_query=True)[0]
     d = reference.sq_distances(np.vstack([X, query.vectors]))
     graph = reference.adaptive_graph(d, n, min(9, n - 2))
-    expected = dense(*graph, query.ids, query.weights, *parameters)
+    expected = dense(*graph, query.indices, query.weights, *parameters)
     error = np.abs(scores_of(ranking, n) - expected).max()
     assert error <= 1e-8
     assert error <= ranking.solution.bound + 1e-12  # the reference itself is rounded
@@ -164,14 +164,14 @@ def test_other_methods_equal_the_reference(method, seed, n, data):
 def test_a_copy_of_a_result_as_a_negative_example_pushes_it_down(name):
     X, _ = blobs()
     ranker = RANKERS[name]().fit(X)
-    before = ranker.rank(ids=4)
+    before = ranker.rank(4)
     for place in (0, 3, 10):
-        result = before.ids[place]
-        after = ranker.rank(ids=4, vectors=X[result], weights=[1, -1])
+        result = before.indices[place]
+        after = ranker.rank(4, vectors=X[result], weights=[1, -1])
         if name == "lcdp":  # by which a point need not be the one most like itself
             assert scores_of(after, len(X))[result] < before.scores[place]
         else:
-            assert np.flatnonzero(after.ids == result)[0] > place
+            assert np.flatnonzero(after.indices == result)[0] > place
 
 
 @every_method
@@ -180,7 +180,9 @@ def test_a_negative_example_pushes_its_surroundings_down(name):
     ranker = RANKERS[name]().fit(X)
     around = np.argsort(np.sum((X - X[30]) ** 2, axis=1))[1:6]
     before, after = ranker.rank(4), ranker.rank([4, 30], weights=[1, -1])
-    places = [np.flatnonzero(np.isin(ranking.ids, around)).mean() for ranking in (before, after)]
+    places = [
+        np.flatnonzero(np.isin(ranking.indices, around)).mean() for ranking in (before, after)
+    ]
     assert places[1] > places[0] + 5
 
 
@@ -194,7 +196,7 @@ def test_permuting_points_permutes_the_ranking(name):
     permuted = RANKERS[name]().fit(X[order]).rank(place[ids], weights=weights)
     found = scores_of(permuted, len(X))[place]
     np.testing.assert_allclose(found, scores_of(original, len(X)), atol=1e-10)
-    np.testing.assert_array_equal(order[permuted.ids], original.ids)
+    np.testing.assert_array_equal(order[permuted.indices], original.indices)
 
 
 @every_method
@@ -203,7 +205,7 @@ def test_only_ratios_of_weights_matter(name):
     for factor in (0.125, 64.0):
         one = ranker.rank([4, 50, 12], weights=[1.0, -0.5, 0.25])
         other = ranker.rank([4, 50, 12], weights=np.array([1.0, -0.5, 0.25]) * factor)
-        np.testing.assert_array_equal(one.ids, other.ids)
+        np.testing.assert_array_equal(one.indices, other.indices)
         np.testing.assert_array_equal(one.scores, other.scores)
 
 
@@ -211,13 +213,13 @@ def test_only_ratios_of_weights_matter(name):
 def test_negative_examples_are_left_out_or_come_last(name):
     X, _ = blobs()
     ranker = RANKERS[name]().fit(X)
-    asked = {"ids": [50, 4, 12, 33], "weights": [-0.5, 1.0, 0.5, 0.0]}
-    assert not np.isin(ranker.rank(**asked).ids, asked["ids"]).any()
-    everything = ranker.rank(**asked, include_query=True).ids
+    asked = {"indices": [50, 4, 12, 33], "weights": [-0.5, 1.0, 0.5, 0.0]}
+    assert not np.isin(ranker.rank(**asked).indices, asked["indices"]).any()
+    everything = ranker.rank(**asked, include_query=True).indices
     assert everything[:2].tolist() == [4, 12]
     assert everything[-2:].tolist() == [33, 50]
     assert sorted(everything) == list(range(len(X)))
-    assert not np.isin(ranker.rank(**asked, include_query=True, top=20).ids, [50, 33]).any()
+    assert not np.isin(ranker.rank(**asked, include_query=True, top=20).indices, [50, 33]).any()
 
 
 @pytest.mark.parametrize("ranker", [RAN(5), GraphTransduction(50), GraphTransduction(None)])
@@ -244,14 +246,14 @@ def test_unreached_points_stand_between_by_distance_to_positive_examples(solver,
     ids, weights = [0, 1, 40], [1.0, 0.5, -1.0]
     ranker = RAN(5, 3.0, solver=solver).fit(X if engine is None else engine(X))
     ranking = ranker.rank(ids, weights=weights)
-    assert labels[ranking.ids].tolist() == [0] * 28 + [2] * 30 + [1] * 29
+    assert labels[ranking.indices].tolist() == [0] * 28 + [2] * 30 + [1] * 29
     signs = np.sign(ranking.scores)
     assert signs.tolist() == [1] * 28 + [0] * 30 + [-1] * 29
     expected = reference.plain_order(reference.sq_distances(X)[ids], weights, range(60))
-    assert ranking.ids[28:58].tolist() == expected
+    assert ranking.indices[28:58].tolist() == expected
     for top in (10, 40, 70):
-        np.testing.assert_array_equal(ranker.rank(ids, weights=weights, top=top).ids,
-                                      ranking.ids[:top])  # fmt: skip
+        np.testing.assert_array_equal(ranker.rank(ids, weights=weights, top=top).indices,
+                                      ranking.indices[:top])  # fmt: skip
 
 
 def test_plain_distance_equals_the_reference():
@@ -296,14 +298,14 @@ def test_a_query_that_fills_the_answer_by_itself(name):
     for given_solver in kinds:
         ranker = RANKERS[name](**given_solver).fit(X)
         ranking = ranker.rank([4, 50], weights=[1, -1], top=1, include_query=True)
-        assert ranking.ids.tolist() == [4]
+        assert ranking.indices.tolist() == [4]
 
 
 def test_what_is_cut_off_by_zero_is_part_of_the_tolerance():
     X = sheets(600, n_sheets=2).X
     ranker = RAN(10, 1.0, solver="region", tol=1e-3).fit(X)
     pairs = [[first, first + 1] for first in range(0, 60, 3)]
-    rankings = [ranker.rank(ids=pair, weights=[1, -1], top=300) for pair in pairs]
+    rankings = [ranker.rank(pair, weights=[1, -1], top=300) for pair in pairs]
     assert max(ranking.solution.bound for ranking in rankings) <= 1e-3
 
 
@@ -363,5 +365,5 @@ def test_no_extreme_breaks_a_bound(
     ranker = EXTREMES[name](share, solver=solver, budget=budget, tol=tol).fit(X)
     ranking = rank_quietly(ranker, query, top=top, include_query=include_query)
     exact = exact_scores(ranker, check_query(query, 40, 3))
-    error = np.abs(ranking.scores - exact[ranking.ids]).max(initial=0.0)
+    error = np.abs(ranking.scores - exact[ranking.indices]).max(initial=0.0)
     assert error <= ranking.solution.bound + 1e-15 * np.abs(exact).max()

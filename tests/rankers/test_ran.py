@@ -40,7 +40,7 @@ def test_equals_the_reference(gamma, candidates, scale, solver, query):
         scores, values = by_reference(X, query, ranker, n_alternations)
         ranking = rank_quietly(ranker, query, include_query=True)
         found = np.empty(len(X))
-        found[ranking.ids] = ranking.scores
+        found[ranking.indices] = ranking.scores
         np.testing.assert_allclose(found, scores[-1], atol=1e-8)
         if n_alternations == 1:
             assert ranking.trace is None
@@ -64,7 +64,7 @@ def test_equals_the_reference_on_random_data(seed, n, k, smoothness, reading, sc
     X = np.random.default_rng(seed).normal(size=(n, 3))
     ids = data.draw(st.lists(st.integers(0, n - 1), max_size=2, unique=True))
     vectors = np.random.default_rng(seed + 1).normal(size=(0 if ids and seed % 2 else 1, 3))
-    query = Query(ids=ids, vectors=vectors)
+    query = Query(indices=ids, vectors=vectors)
     ranker = RAN(
         min(k, n - 2), smoothness, metric=metric, gamma=reading[0], candidates=reading[1],
         scale=scale, max_iter=3, guard=False, tol=1e-15,
@@ -72,7 +72,7 @@ def test_equals_the_reference_on_random_data(seed, n, k, smoothness, reading, sc
     scores, _ = by_reference(X, query, ranker, 3)
     ranking = rank_quietly(ranker, query, include_query=True)
     found = np.empty(n)
-    found[ranking.ids] = ranking.scores
+    found[ranking.indices] = ranking.scores
     np.testing.assert_allclose(found, scores[len(ranking.trace.reach) - 1], atol=1e-8)
 
 
@@ -86,12 +86,12 @@ def test_equals_the_reference_on_random_data(seed, n, k, smoothness, reading, sc
 def test_the_certificate_bounds_the_true_error(seed, smoothness, solver, unseen):
     X = np.random.default_rng(seed).normal(size=(40, 3))
     ranker = RAN(4, smoothness, solver=solver).fit(X)
-    query = Query(vectors=X[:2] + 0.1) if unseen else Query(ids=[1, 5])
+    query = Query(vectors=X[:2] + 0.1) if unseen else Query(indices=[1, 5])
     ranking = ranker.rank_many([query], include_query=True)[0]
     exact = by_reference(X, query, ranker, 1)[0][0]
     # The reference itself is rounded, at the size of its condition number.
     slack = 1e-15 * (1 + 4 * smoothness)
-    assert np.abs(ranking.scores - exact[ranking.ids]).max() <= ranking.solution.bound + slack
+    assert np.abs(ranking.scores - exact[ranking.indices]).max() <= ranking.solution.bound + slack
     assert ranking.solution.bound < 1e-8
 
 
@@ -105,7 +105,7 @@ def test_the_certificate_bounds_the_true_error(seed, smoothness, solver, unseen)
 def test_shared_gamma_never_increases_the_objective(seed, k, smoothness, scale):
     X = np.random.default_rng(seed).normal(size=(50, 3))
     ranker = RAN(k, smoothness, gamma="shared", scale=scale, max_iter=8, guard=False).fit(X)
-    values = np.array(rank_quietly(ranker, Query(ids=0)).trace.objective)
+    values = np.array(rank_quietly(ranker, Query(indices=0)).trace.objective)
     assert (np.diff(values) <= 1e-10 * values[0]).all()
 
 
@@ -139,28 +139,28 @@ def test_lists_are_lengthened_only_where_the_certificate_fails(monkeypatch):
 
     monkeypatch.setattr(CandidateLists, "rows", rows)
     ranker = RAN(5, 3.0, scale=None, max_iter=2, guard=False).fit(X)
-    ranking = rank_quietly(ranker, Query(ids=7), include_query=True)
+    ranking = rank_quietly(ranker, Query(indices=7), include_query=True)
     longer = [(count, width) for count, width in searched if width > 20]
     assert longer
     assert longer[0][0] < 100
-    scores, _ = by_reference(X, Query(ids=7), ranker, 2)
-    np.testing.assert_allclose(ranking.scores, scores[-1][ranking.ids], atol=1e-8)
+    scores, _ = by_reference(X, Query(indices=7), ranker, 2)
+    np.testing.assert_allclose(ranking.scores, scores[-1][ranking.indices], atol=1e-8)
 
 
 def test_unreached_points_follow_by_plain_distance():
     rng = np.random.default_rng(0)
     centres = np.array([[0.0, 0], [50, 0], [100, 0]])
     X = np.repeat(centres, 20, axis=0) + rng.normal(size=(60, 2))
-    ranking = RAN(5).fit(X).rank(ids=0)
+    ranking = RAN(5).fit(X).rank(0)
     unreached = ranking.scores == 0
     assert unreached.sum() == 40
     d = reference.sq_distances(X)[0]
     expected = reference.plain_order([d], [1.0], left_out=range(20))
-    assert ranking.ids[unreached].tolist() == expected
-    both = RAN(5).fit(X).rank(ids=[0, 1], weights=[1, 3])
+    assert ranking.indices[unreached].tolist() == expected
+    both = RAN(5).fit(X).rank([0, 1], weights=[1, 3])
     d = reference.sq_distances(X)[:2]
     expected = reference.plain_order(d, [1, 3], left_out=range(20))
-    assert both.ids[both.scores == 0].tolist() == expected
+    assert both.indices[both.scores == 0].tolist() == expected
 
 
 def test_order_below_the_error_bound_is_plain_distance():
@@ -168,12 +168,12 @@ def test_order_below_the_error_bound_is_plain_distance():
     digits = datasets.load("digits")
     d = reference.sq_distances(digits.X[:400])[0]
     for solver in ("cg", "direct"):
-        ranking = RAN(5, 0.1, solver=solver).fit(digits.X[:400]).rank(ids=0)
+        ranking = RAN(5, 0.1, solver=solver).fit(digits.X[:400]).rank(0)
         positive = ranking.scores > 0
         assert ranking.scores[positive].min() > ranking.solution.bound / 2
-        tail = ranking.ids[~positive]
+        tail = ranking.indices[~positive]
         assert len(tail) > 20
-        expected = reference.plain_order([d], [1.0], left_out=[0, *ranking.ids[positive]])
+        expected = reference.plain_order([d], [1.0], left_out=[0, *ranking.indices[positive]])
         assert tail.tolist() == expected
 
 
@@ -181,16 +181,16 @@ def test_order_below_the_error_bound_is_plain_distance():
 def test_scores_cut_to_zero_are_within_the_bound(solver):
     X = sheet(120)
     ranker = RAN(4, 0.05, solver=solver).fit(X)
-    ranking = ranker.rank(ids=0, include_query=True)
-    exact = by_reference(X, Query(ids=0), ranker, 1)[0][0]
+    ranking = ranker.rank(0, include_query=True)
+    exact = by_reference(X, Query(indices=0), ranker, 1)[0][0]
     assert (ranking.scores == 0).any()
-    assert np.abs(ranking.scores - exact[ranking.ids]).max() <= ranking.solution.bound
+    assert np.abs(ranking.scores - exact[ranking.indices]).max() <= ranking.solution.bound
 
 
 def test_parameters_changed_after_fit_wait_for_the_next_fit():
     ranker = RAN(5, 3.0).fit(sheet())
-    before = ranker.rank(ids=0)
-    after = ranker.set_params(smoothness=100.0, gamma="shared", max_iter=9).rank(ids=0)
+    before = ranker.rank(0)
+    after = ranker.set_params(smoothness=100.0, gamma="shared", max_iter=9).rank(0)
     np.testing.assert_array_equal(before.scores, after.scores)
     assert after.trace is None
 
@@ -199,7 +199,7 @@ def test_an_unsolved_system_warns():
     line = np.arange(3000.0)[:, None] ** 1.0001
     ranker = RAN(1, 1e9, solver="cg").fit(line)
     with pytest.warns(ConvergenceWarning, match="the solver ended before"):
-        ranking = ranker.rank(ids=0, top=5)
+        ranking = ranker.rank(0, top=5)
     assert not ranking.solution.converged
 
 
@@ -208,13 +208,13 @@ def test_nearly_equal_distances_keep_a_graph():
     d = 1 - np.eye(40)
     d[3, 4] = d[4, 3] = 1 - 2.3e-16
     ranker = RAN(5, gamma="shared", metric="precomputed_sq", scale=None, max_iter=3, guard=False)
-    ranking = rank_quietly(ranker.fit(d), Query(ids=0))
+    ranking = rank_quietly(ranker.fit(d), Query(indices=0))
     assert min(ranking.trace.query_degree) > 0
     assert (ranking.scores > 0).any()
 
 
 def test_converges_and_says_so():
-    ranking = RAN(8, 0.05, scale=None, max_iter=200, guard=False).fit(sheet()).rank(ids=0)
+    ranking = RAN(8, 0.05, scale=None, max_iter=200, guard=False).fit(sheet()).rank(0)
     trace = ranking.trace
     assert trace.stopped == "converged"
     assert 1 < trace.n_alternations < 200
@@ -225,7 +225,7 @@ def test_converges_and_says_so():
 def test_ending_at_max_iter_warns():
     ranker = RAN(5, 3.0, max_iter=2, guard=False).fit(sheet())
     with pytest.warns(ConvergenceWarning, match="1 of 1 queries ended at max_iter=2"):
-        ranking = ranker.rank(ids=0)
+        ranking = ranker.rank(0)
     assert ranking.trace.stopped == "max_iter"
     assert ranking.trace.n_alternations == 2
 
@@ -237,21 +237,23 @@ def test_shared_factorization_equals_single_solves():
     apart = RAN(6, solver="cg").fit(X).rank_many(queries)
     for left, right in zip(together, apart, strict=True):
         np.testing.assert_allclose(
-            left.scores[np.argsort(left.ids)], right.scores[np.argsort(right.ids)], atol=1e-10
+            left.scores[np.argsort(left.indices)],
+            right.scores[np.argsort(right.indices)],
+            atol=1e-10,
         )
 
 
 @pytest.mark.parametrize("k", [58, 59, 60, 1000])
 def test_more_neighbors_than_points(k):
     X = sheet(60)
-    expected = RAN(58).fit(X).rank(ids=0)
+    expected = RAN(58).fit(X).rank(0)
     if k > 58:
         with pytest.warns(UserWarning, match=f"n_neighbors={k} is too large for 60 points"):
             ranker = RAN(k).fit(X)
     else:
         ranker = RAN(k).fit(X)
     assert ranker.n_neighbors_ == 58
-    np.testing.assert_array_equal(ranker.rank(ids=0).ids, expected.ids)
+    np.testing.assert_array_equal(ranker.rank(0).indices, expected.indices)
 
 
 def test_auto_says_what_it_chose():
@@ -267,13 +269,13 @@ def test_auto_says_what_it_chose():
 def test_natural_scale_does_not_depend_on_the_unit_of_the_data():
     X = sheet()
     ranker = RAN(5, max_iter=3, guard=False)
-    small = rank_quietly(ranker.fit(X), Query(ids=0))
-    large = rank_quietly(ranker.fit(X * 255), Query(ids=0))
-    np.testing.assert_array_equal(small.ids, large.ids)
+    small = rank_quietly(ranker.fit(X), Query(indices=0))
+    large = rank_quietly(ranker.fit(X * 255), Query(indices=0))
+    np.testing.assert_array_equal(small.indices, large.indices)
     np.testing.assert_allclose(small.trace.objective, large.trace.objective, rtol=1e-9)
     raw = RAN(5, max_iter=3, guard=False, scale=None)
-    first = rank_quietly(raw.fit(X), Query(ids=0)).scores
-    assert np.abs(first - rank_quietly(raw.fit(X * 255), Query(ids=0)).scores).max() > 1e-3
+    first = rank_quietly(raw.fit(X), Query(indices=0)).scores
+    assert np.abs(first - rank_quietly(raw.fit(X * 255), Query(indices=0)).scores).max() > 1e-3
 
 
 def test_no_array_grows_with_the_square_of_the_points():
@@ -284,7 +286,7 @@ def test_no_array_grows_with_the_square_of_the_points():
     X = rng.normal(size=(4000, 3))
     tracemalloc.start()
     ranker = RAN(5, max_iter=3, guard=False).fit(X)
-    rank_quietly(ranker, Query(ids=0), top=10)
+    rank_quietly(ranker, Query(indices=0), top=10)
     unseen = [Query(vectors=vector) for vector in rng.normal(size=(100, 3))]
     RAN(20).fit(X).rank_many(unseen, top=10)
     rank_quietly(ranker, Query(vectors=rng.normal(size=(300, 3))), top=10)
@@ -299,7 +301,7 @@ class TestSynthetic:
     @pytest.mark.parametrize("seed", range(5))
     def test_two_moons(self, seed):
         moons = datasets.load("moons") if not seed else datasets.synthetic.moons(seed=seed)
-        indices, _ = RAN(n_neighbors=10).fit(moons.X).rank_all()
+        indices, _ = RAN(n_neighbors=10).fit(moons.X).search(k=len(moons.X))
         for query in range(0, 400, 20):
             own = np.count_nonzero(moons.labels == moons.labels[query]) - 1
             assert (moons.labels[indices[query, :own]] == moons.labels[query]).all()
@@ -309,19 +311,19 @@ class TestSynthetic:
         rings = datasets.synthetic.rings(seed=seed)
         ranker = RAN(n_neighbors=15).fit(rings.X)
         for query in np.flatnonzero(rings.labels == 0)[::6]:
-            ranking = ranker.rank(ids=query)
+            ranking = ranker.rank(query)
             assert (ranking.scores > 0).all()
-            assert (np.diff(rings.labels[ranking.ids]) >= 0).all()
+            assert (np.diff(rings.labels[ranking.indices]) >= 0).all()
 
 
 @pytest.mark.parametrize(("gamma", "candidates"), READINGS)
 def test_alternations_are_those_of_the_reference(gamma, candidates):
     X = sheet()
     ranker = RAN(6, 5.0, gamma=gamma, candidates=candidates, solver="direct").fit(X)
-    expected, _ = by_reference(X, Query(ids=7), ranker, 4)
+    expected, _ = by_reference(X, Query(indices=7), ranker, 4)
     for scores, ranking in zip(expected, ranker.alternations(7, include_query=True), strict=False):
-        np.testing.assert_allclose(ranking.scores, scores[ranking.ids], atol=1e-8)
-        assert ranking.ids[0] == 7
+        np.testing.assert_allclose(ranking.scores, scores[ranking.indices], atol=1e-8)
+        assert ranking.indices[0] == 7
     assert len(next(ranker.alternations([7, 3], top=5))) == 5
     with pytest.raises(InputError, match="database has rows 0 to 59"):
         next(ranker.alternations(60))
@@ -356,7 +358,7 @@ def test_later_alternations_are_within_their_bound_on_the_whole_graph(
         rows = np.zeros((len(graph.points), 60))
         rows[:, graph.columns] = graph.weights.toarray()
         weights[graph.points], weights[:, graph.points] = rows, rows.T
-        exact = reference.f_step(weights, smoothness, query.ids, query.weights)
+        exact = reference.f_step(weights, smoothness, query.indices, query.weights)
         scores = np.zeros(60)
         scores[solution.points] = solution.scores
         assert np.abs(scores - exact).max() <= solution.bound + 1e-13

@@ -25,12 +25,12 @@ METHODS = {
 
 def all_scores(ranking, n_points):
     scores = np.zeros(n_points)
-    scores[ranking.ids] = ranking.scores
+    scores[ranking.indices] = ranking.scores
     return scores
 
 
 def others(query, n_points):
-    return np.setdiff1d(np.arange(n_points), check_query(query, n_points, 3).ids)
+    return np.setdiff1d(np.arange(n_points), check_query(query, n_points, 3).indices)
 
 
 @examples(40)
@@ -46,15 +46,15 @@ def others(query, n_points):
 def test_one_alternation_is_within_its_bound(seed, n, k, smoothness, tol, top, name):
     X, query = sheet(n, seed), QUERIES[name]
     if name == "points":
-        query = Query(ids=[7, 10], weights=[1.0, 0.4])
+        query = Query(indices=[7, 10], weights=[1.0, 0.4])
     ranker = RAN(k, smoothness, tol=tol, solver="region").fit(X)
     exact = by_reference(X, query, ranker, 1)[0][0]
     ranking = ranker.rank_many([query], top=top)[0]
-    assert np.abs(ranking.scores - exact[ranking.ids]).max() <= ranking.solution.bound
+    assert np.abs(ranking.scores - exact[ranking.indices]).max() <= ranking.solution.bound
     free = others(query, n)
     if ranking.solution.certified:
-        outside = np.setdiff1d(free, ranking.ids)
-        assert exact[ranking.ids].min() > exact[outside].max(initial=-1.0)
+        outside = np.setdiff1d(free, ranking.indices)
+        assert exact[ranking.indices].min() > exact[outside].max(initial=-1.0)
     whole = ranker.rank_many([query], top=n)[0]
     assert len(whole) == len(free)
     assert np.abs(all_scores(whole, n)[free] - exact[free]).max() <= whole.solution.bound
@@ -76,17 +76,17 @@ def test_with_any_budget_errors_are_within_the_bound(
 ):
     X, query = sheet(n, seed), QUERIES[name]
     if name == "points":
-        query = Query(ids=[7, 10], weights=[1.0, 0.4])
+        query = Query(indices=[7, 10], weights=[1.0, 0.4])
     settings = {"smoothness": smoothness} if method == "ran" else {}
     ranker = METHODS[method](solver="region", budget=budget).set_params(**settings).fit(X)
     exact = all_scores(METHODS[method](solver="direct").set_params(**settings).fit(X)
                        .rank_many([query])[0], n)  # fmt: skip
     ranking = ranker.rank_many([query], top=top)[0]
     solution, free = ranking.solution, others(query, n)
-    assert np.abs(ranking.scores - exact[ranking.ids]).max() <= solution.bound + 1e-11
+    assert np.abs(ranking.scores - exact[ranking.indices]).max() <= solution.bound + 1e-11
     if solution.certified:
-        outside = np.setdiff1d(free, ranking.ids)
-        assert exact[ranking.ids].min() > exact[outside].max(initial=-np.inf) - 1e-11
+        outside = np.setdiff1d(free, ranking.indices)
+        assert exact[ranking.indices].min() > exact[outside].max(initial=-np.inf) - 1e-11
     reached = ranker.scored(check_query(query, n, 3), point=int(free[0]))
     everything = np.zeros(n)
     everything[reached.points] = reached.scores
@@ -97,16 +97,15 @@ def test_a_budget_as_large_as_the_database_is_none():
     X = sheet(300)
     for method in METHODS.values():
         limited, unlimited = (
-            method(solver="region", budget=budget).fit(X).rank(ids=3, top=9)
-            for budget in (300, None)
+            method(solver="region", budget=budget).fit(X).rank(3, top=9) for budget in (300, None)
         )
-        np.testing.assert_array_equal(limited.ids, unlimited.ids)
+        np.testing.assert_array_equal(limited.indices, unlimited.indices)
         np.testing.assert_array_equal(limited.scores, unlimited.scores)
 
 
 def test_a_budget_limits_the_points_with_a_score():
     ranker = RAN(5, 100.0, solver="region", budget=40).fit(sheet(400))
-    reached = ranker.scored(check_query(3, 400, 3), point=int(ranker.rank(3, top=1).ids[0]))
+    reached = ranker.scored(check_query(3, 400, 3), point=int(ranker.rank(3, top=1).indices[0]))
     assert np.count_nonzero(reached.scores) <= 41
     assert reached.stopped == "budget"
     assert reached.converged
@@ -119,9 +118,9 @@ def test_alternations_with_a_budget_stay_in_their_region(max_iter):
     assert ranking.solution.stopped == "budget"
     assert ranking.trace.n_alternations == max_iter
     assert (ranking.scores > 0).all()
-    assert len(set(ranking.ids)) == 20
+    assert len(set(ranking.indices)) == 20
     exact = rank_quietly(ranker.set_params(budget=None).fit(sheet(500)), Query(7), top=20)
-    assert len(np.intersect1d(ranking.ids, exact.ids)) >= 15
+    assert len(np.intersect1d(ranking.indices, exact.indices)) >= 15
 
 
 @pytest.mark.parametrize("budget", ["many", 0, -3, 2.5, True])
@@ -188,7 +187,7 @@ def test_alternations_on_a_large_set_stay_where_the_query_is():
     ranker._alternation.lists = watched
     ranking = rank_quietly(ranker, Query(7), top=20)
     assert ranking.trace.n_alternations > 1
-    assert ranking.ids.max() < 300
+    assert ranking.indices.max() < 300
     assert watched.rows
     assert max(watched.rows) < 300
 
@@ -203,7 +202,7 @@ def test_local_and_whole_answers_are_alike(method, name, include_query):
     expected = whole.rank_many([query], top=30, include_query=include_query)[0]
     found = local.rank_many([query], top=30, include_query=include_query)[0]
     # The members are certain; their order is that of scores within the bound.
-    assert set(found.ids) == set(expected.ids)
+    assert set(found.indices) == set(expected.indices)
     gap = np.abs(all_scores(found, 200) - all_scores(expected, 200)).max()
     assert gap <= found.solution.bound + expected.solution.bound
     assert found.solution.certified
@@ -235,14 +234,14 @@ def test_walks_that_return_are_within_their_bound(method, seed, alpha, tol, self
 def test_an_answer_longer_than_what_is_reached_goes_on_by_plain_distance():
     X = np.vstack([sheet(30), sheet(30) + 50.0])
     ranker = RAN(3, 1.0, solver="region").fit(X)
-    ranking = ranker.rank(ids=0, top=50)
+    ranking = ranker.rank(0, top=50)
     reached = ranking.scores > 0
     assert 0 < reached.sum() < 50
     assert not reached[reached.sum() :].any()
-    rest = ranking.ids[~reached]
+    rest = ranking.indices[~reached]
     distances = np.sum((X[rest] - X[0]) ** 2, axis=1)
     assert np.all(np.diff(distances) >= 0)
-    assert len(set(ranking.ids.tolist())) == 50
+    assert len(set(ranking.indices.tolist())) == 50
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -252,10 +251,10 @@ def test_threads_answer_in_order_and_alike(method):
     alone = ranker.rank_many(range(700), top=5)
     together = ranker.rank_many(range(700), top=5, n_jobs=3)
     for one, other in zip(alone, together, strict=True):
-        np.testing.assert_array_equal(one.ids, other.ids)
+        np.testing.assert_array_equal(one.indices, other.indices)
         np.testing.assert_array_equal(one.scores, other.scores)
-    indices, _ = ranker.rank_all(top=5, n_jobs=2)
-    np.testing.assert_array_equal(indices[3], alone[3].ids)
+    indices, _ = ranker.search(k=5, n_jobs=2)
+    np.testing.assert_array_equal(indices[3], alone[3].indices)
 
 
 def test_progress_is_shown_on_stderr_alone(capfd, monkeypatch):
@@ -269,29 +268,29 @@ def test_progress_is_shown_on_stderr_alone(capfd, monkeypatch):
 
 def test_the_solver_is_chosen_by_size_and_by_what_is_asked_for(monkeypatch):
     X = sheet(150)
-    assert RAN(5, 1.0).fit(X).rank(ids=0, top=10).solution.solver == "direct"
+    assert RAN(5, 1.0).fit(X).rank(0, top=10).solution.solver == "direct"
     monkeypatch.setattr("rankfold.solvers.choice.DIRECT_LIMIT", 100)
     ranker = RAN(5, 1.0).fit(X)
-    assert ranker.rank(ids=0, top=10).solution.solver == "region"
-    everything = ranker.rank(ids=0)
+    assert ranker.rank(0, top=10).solution.solver == "region"
+    everything = ranker.rank(0)
     assert len(everything) == 149
     assert everything.solution.solver == "cg"
-    assert set(everything.ids[:10]) == set(ranker.rank(ids=0, top=10).ids)
+    assert set(everything.indices[:10]) == set(ranker.rank(0, top=10).indices)
 
 
 def test_unfinished_alternations_warn():
     ranker = RAN(5, 3.0, max_iter=2, guard=False, tol=1e-9, solver="region").fit(sheet(100))
     with pytest.warns(ConvergenceWarning, match="1 of 1 queries ended at max_iter=2"):
-        ranker.rank(ids=0, top=5)
+        ranker.rank(0, top=5)
 
 
 def test_a_copy_by_pickle_answers_alike():
     ranker = RAN(5, 3.0, max_iter=2, solver="region").fit(sheet(100))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        before = ranker.rank(ids=0, top=9)
-        after = pickle.loads(pickle.dumps(ranker)).rank(ids=0, top=9)  # noqa: S301
-    np.testing.assert_array_equal(before.ids, after.ids)
+        before = ranker.rank(0, top=9)
+        after = pickle.loads(pickle.dumps(ranker)).rank(0, top=9)  # noqa: S301
+    np.testing.assert_array_equal(before.indices, after.indices)
 
 
 def test_many_lists_in_single_precision_give_a_graph_in_single_precision(monkeypatch):
@@ -300,8 +299,8 @@ def test_many_lists_in_single_precision_give_a_graph_in_single_precision(monkeyp
     ranker = RAN(5, 3.0, solver="region").fit(FaissEngine(X))
     exact = RAN(5, 3.0, solver="direct").fit(X)
     assert ranker._solvers.system.couplings.dtype == np.float32
-    found, expected = ranker.rank(ids=3, top=20), exact.rank(ids=3, top=20)
-    np.testing.assert_array_equal(found.ids, expected.ids)
+    found, expected = ranker.rank(3, top=20), exact.rank(3, top=20)
+    np.testing.assert_array_equal(found.indices, expected.indices)
     rounding = 1e-5
     gap = np.abs(found.scores - expected.scores).max()
     assert gap <= found.solution.bound + expected.solution.bound + rounding
@@ -311,9 +310,9 @@ def test_many_lists_in_single_precision_give_a_graph_in_single_precision(monkeyp
 @pytest.mark.parametrize("method", METHODS)
 def test_lists_in_single_precision_suit_every_solver(method, solver):
     X = sheet(300)
-    found = METHODS[method](solver=solver).fit(FaissEngine(X)).rank(ids=3, top=20)
-    expected = METHODS[method](solver="direct").fit(X).rank(ids=3, top=20)
-    assert set(found.ids) == set(expected.ids)
+    found = METHODS[method](solver=solver).fit(FaissEngine(X)).rank(3, top=20)
+    expected = METHODS[method](solver="direct").fit(X).rank(3, top=20)
+    assert set(found.indices) == set(expected.indices)
 
 
 @pytest.mark.parametrize("method", ["pagerank", "manifold"])
@@ -329,9 +328,9 @@ def test_a_handful_of_points(method, n_points):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         ranker = METHODS[method](solver="region").fit(sheet(n_points))
-    ranking = ranker.rank(ids=0)
-    assert sorted(ranking.ids) == list(range(1, n_points))
-    assert len(ranker.rank(ids=0, top=1)) == 1
+    ranking = ranker.rank(0)
+    assert sorted(ranking.indices) == list(range(1, n_points))
+    assert len(ranker.rank(0, top=1)) == 1
 
 
 def test_an_answer_with_the_query_is_certain_of_fewer_others():
@@ -340,25 +339,25 @@ def test_an_answer_with_the_query_is_certain_of_fewer_others():
     local, whole = (RAN(5, 30.0, solver=solver).fit(X) for solver in ("region", "direct"))
     for top in (2, 3, 5, 8):
         answers = local.rank_many(range(300), top=top, include_query=True)
-        expected, _ = whole.rank_all(top=top, include_query=True)
+        expected, _ = whole.search(k=top, include_query=True)
         for answer, ids in zip(answers, expected, strict=True):
             if answer.solution.certified:
-                assert set(answer.ids) == set(ids)
+                assert set(answer.indices) == set(ids)
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_an_answer_with_every_point_is_certain(method):
     ranker = METHODS[method](solver="region").fit(sheet(20))
-    assert ranker.rank(ids=0).solution.certified
-    assert ranker.rank(ids=list(range(20)), top=20, include_query=True).solution.certified
+    assert ranker.rank(0).solution.certified
+    assert ranker.rank(list(range(20)), top=20, include_query=True).solution.certified
 
 
 def test_rounding_larger_than_the_first_level_ends():
     X = np.vstack([np.zeros((400, 3)), sheet(60)])
-    ranking = RAN(5, 1e9, solver="region").fit(X).rank(ids=430, top=5)
+    ranking = RAN(5, 1e9, solver="region").fit(X).rank(430, top=5)
     assert len(ranking) == 5
     walk = PersonalizedPageRank(1 - 1e-13, solver="region").fit(sheet(60))
-    assert len(walk.rank(ids=0, top=5)) == 5
+    assert len(walk.rank(0, top=5)) == 5
 
 
 @pytest.mark.parametrize("method", ["pagerank", "manifold"])
@@ -367,25 +366,25 @@ def test_a_vector_far_from_everything_is_answered_by_distance(method):
     ranker = METHODS[method](solver="region", graph=GaussianGraph(0.1, n_neighbors=5)).fit(X)
     ranking = ranker.rank(vectors=[1e3, 1e3, 1e3], top=5)
     nearest = np.argsort(np.sum((X - 1e3) ** 2, axis=1))[:5]
-    np.testing.assert_array_equal(ranking.ids, nearest)
+    np.testing.assert_array_equal(ranking.indices, nearest)
 
 
 def test_few_queries_are_shared_among_threads():
     ranker = RAN(5, 1.0, solver="region").fit(sheet(100))
     alone = ranker.rank_many(range(10), top=3)
     for one, other in zip(alone, ranker.rank_many(range(10), top=3, n_jobs=4), strict=True):
-        np.testing.assert_array_equal(one.ids, other.ids)
+        np.testing.assert_array_equal(one.indices, other.indices)
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_another_budget_shares_what_was_fitted(method):
     ranker = METHODS[method](solver="region", budget=20).fit(sheet(300))
-    before = ranker.rank(ids=3, top=5)
+    before = ranker.rank(3, top=5)
     proven = ranker.with_budget(None)
     assert proven.get_params()["budget"] is None
     assert proven._solvers.system is ranker._solvers.system
-    expected = METHODS[method](solver="region", budget=None).fit(sheet(300)).rank(ids=3, top=5)
-    np.testing.assert_array_equal(proven.rank(ids=3, top=5).scores, expected.scores)
-    np.testing.assert_array_equal(ranker.rank(ids=3, top=5).scores, before.scores)
+    expected = METHODS[method](solver="region", budget=None).fit(sheet(300)).rank(3, top=5)
+    np.testing.assert_array_equal(proven.rank(3, top=5).scores, expected.scores)
+    np.testing.assert_array_equal(ranker.rank(3, top=5).scores, before.scores)
     with pytest.raises(InputError, match="budget is 'all'"):
         ranker.with_budget("all")

@@ -24,13 +24,13 @@ from rankfold import (
 from rankfold.check import check_query
 
 QUERIES = {
-    "point": Query(ids=7),
-    "points": Query(ids=[7, 30], weights=[1.0, 0.4]),
+    "point": Query(indices=7),
+    "points": Query(indices=[7, 30], weights=[1.0, 0.4]),
     "unseen": Query(vectors=[0.3, 0.9, 1.1]),
-    "mixed": Query(ids=[3], vectors=[[0.3, 0.9, 1.1], [-0.5, 0.2, 0.1]], weights=[1, 2, 0.5]),
-    "negative": Query(ids=[7, 3, 10], weights=[1.0, -0.5, 0.0]),
+    "mixed": Query(indices=[3], vectors=[[0.3, 0.9, 1.1], [-0.5, 0.2, 0.1]], weights=[1, 2, 0.5]),
+    "negative": Query(indices=[7, 3, 10], weights=[1.0, -0.5, 0.0]),
     "negative unseen": Query(
-        ids=[3, 8], vectors=[[0.3, 0.9, 1.1], [-0.5, 0.2, 0.1]], weights=[2.0, -0.3, 1.0, -3.0]
+        indices=[3, 8], vectors=[[0.3, 0.9, 1.1], [-0.5, 0.2, 0.1]], weights=[2.0, -0.3, 1.0, -3.0]
     ),
 }
 
@@ -53,20 +53,20 @@ DATA = {"sheet": sheet(), "copies": with_copies()}
 
 def scores_of(ranker, query):
     (ranking,) = ranker.rank_many([query], include_query=True)
-    scores = np.empty(len(ranking.ids))
-    scores[ranking.ids] = ranking.scores
+    scores = np.empty(len(ranking.indices))
+    scores[ranking.indices] = ranking.scores
     return scores
 
 
 def k_reciprocal(X, query, settings):
     d = reference.sq_distances(np.vstack([X, query.vectors]))
-    return reference.k_reciprocal(d, len(X), query.ids, query.weights, *settings)
+    return reference.k_reciprocal(d, len(X), query.indices, query.weights, *settings)
 
 
 def hypergraph(X, query, settings, n_joined):
     d = reference.sq_distances(np.vstack([X, query.vectors]))
     _, rows = reference.adaptive_graph(d, len(X), n_joined)
-    return reference.hypergraph(d, len(X), rows, query.ids, query.weights, *settings)
+    return reference.hypergraph(d, len(X), rows, query.indices, query.weights, *settings)
 
 
 def close(ranker, query, expected):
@@ -102,7 +102,7 @@ def test_query_expansion_equals_the_reference(data, metric, query, chosen):
     X = DATA[data]
     ranker = QueryExpansion(*chosen, metric=metric).fit(X)
     asked = check_query(query, *X.shape)
-    given = asked.ids, asked.weights, *chosen, metric == "cosine"
+    given = asked.indices, asked.weights, *chosen, metric == "cosine"
     expected = reference.query_expansion(X, asked.vectors, *given)
     np.testing.assert_allclose(scores_of(ranker, query), expected, rtol=1e-8, atol=1e-9)
 
@@ -126,7 +126,7 @@ def test_the_scale_of_encodings_hardly_changes_the_order():
     for i in range(0, 150, 10):
         scores = reference.k_reciprocal(d, 150, [i], [1.0], 20, 6, 0.3, scale=d.max(axis=1))
         theirs = reference.nearest(-scores, [j for j in range(150) if j != i])[:20]
-        shared.append(len(np.intersect1d(ranker.rank(i, top=20).ids, theirs)) / 20)
+        shared.append(len(np.intersect1d(ranker.rank(i, top=20).indices, theirs)) / 20)
     assert np.mean(shared) >= 0.97
 
 
@@ -135,15 +135,15 @@ def test_an_unseen_copy_answers_like_its_point(name):
     X = sheet()
     ranker = RANKERS[name]().fit(X)
     for i in (0, 31, 49):
-        point, copy = scores_of(ranker, Query(ids=i)), scores_of(ranker, Query(vectors=X[i]))
+        point, copy = scores_of(ranker, Query(indices=i)), scores_of(ranker, Query(vectors=X[i]))
         np.testing.assert_allclose(copy, point, rtol=1e-9, atol=1e-12)
 
 
 def test_points_that_share_nothing_are_in_the_order_of_distance():
     X = with_copies()
-    ranking = KReciprocal(5, 2).fit(X).rank(ids=0)
-    far = ranking.ids[np.isin(ranking.ids, np.arange(20, 41))]
-    plain = Distance().fit(X).rank(ids=0).ids
+    ranking = KReciprocal(5, 2).fit(X).rank(0)
+    far = ranking.indices[np.isin(ranking.indices, np.arange(20, 41))]
+    plain = Distance().fit(X).rank(0).indices
     np.testing.assert_array_equal(far, plain[np.isin(plain, far)])
 
 
@@ -156,7 +156,7 @@ def test_few_points_of_a_class_are_found_better_than_by_distance(name):
     t = np.tile(np.linspace(-2, 2, 10), 40)[:, None]
     X = centres[labels] + t * along[labels] + rng.normal(0, 0.3, (400, 8))
     found, plain = (
-        (labels[ranker.fit(X).rank_all(top=9)[0]] == labels[:, None]).mean()
+        (labels[ranker.fit(X).search(k=9)[0]] == labels[:, None]).mean()
         for ranker in (RANKERS[name](10), Distance())
     )
     assert found > plain + 0.03
@@ -176,9 +176,9 @@ def test_blocks_and_cuts_of_the_hypergraph_change_nothing(monkeypatch):
 def test_expansion_works_over_faiss_far_from_zero():
     X = sheet(300) + 1000.0
     for settings_ in ({}, {"augment": 5}):
-        exact = QueryExpansion(**settings_).fit(X).rank(ids=4, top=20)
-        found = QueryExpansion(**settings_).fit(FaissEngine(X)).rank(ids=4, top=20)
-        np.testing.assert_array_equal(found.ids, exact.ids)
+        exact = QueryExpansion(**settings_).fit(X).rank(4, top=20)
+        found = QueryExpansion(**settings_).fit(FaissEngine(X)).rank(4, top=20)
+        np.testing.assert_array_equal(found.indices, exact.indices)
         np.testing.assert_allclose(found.scores, exact.scores, rtol=1e-3)
 
 

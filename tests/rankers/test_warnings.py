@@ -11,9 +11,9 @@ from rankfold import ManifoldRanking, Query
 
 X = np.random.default_rng(0).normal(size=(300, 3))
 ASKED = {
-    "rank": lambda ranker: ranker.rank(ids=3, top=5),
-    "rank_many": lambda ranker: ranker.rank_many([3, Query(ids=[4, 5])], top=5),
-    "rank_all": lambda ranker: ranker.rank_all(top=5),
+    "rank": lambda ranker: ranker.rank(3, top=5),
+    "rank_many": lambda ranker: ranker.rank_many([3, Query(indices=[4, 5])], top=5),
+    "search": lambda ranker: ranker.search(k=5),
 }
 
 
@@ -32,5 +32,5 @@ def test_a_warning_of_a_query_points_at_the_caller(asked, solver):
 def test_a_warning_of_another_method_points_at_the_caller():
     ranker = ManifoldRanking(0.999999, solver="iteration", max_iter=2).fit(X)
     with pytest.warns(ConvergenceWarning) as caught:
-        ranker.rank(ids=3)
+        ranker.rank(3)
     assert caught[0].filename == __file__

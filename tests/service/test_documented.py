@@ -47,5 +47,7 @@ def test_the_docs_show_a_whole_query(all_digits):
     response = all_digits.post("/v1/indexes/digits/query", json=asked)
     assert response.status_code == 200
     assert len(response.json()["answers"][0]["results"]) == 10
-    known = all_digits.get("/openapi.json").json()["components"]["schemas"]["Query"]["properties"]
+    known = all_digits.get("/openapi.json").json()["components"]["schemas"]["QueryRequest"][
+        "properties"
+    ]
     assert asked["queries"][0].keys() == known.keys()

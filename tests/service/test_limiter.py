@@ -17,7 +17,7 @@ from rankfold.service import handlers
 from rankfold.service.handlers import Served
 from rankfold.service.limits import Limiter, Settings
 from rankfold.service.problems import ProblemError
-from rankfold.service.requests import Queries, Query
+from rankfold.service.requests import QueriesRequest, QueryRequest
 
 
 def gauge(client, name):
@@ -208,7 +208,7 @@ def test_queries_that_were_given_up_are_not_answered_to_the_end(index, monkeypat
     served = Served("digits", index, False, False)
 
     async def scene():
-        queries = [Query(ids=[1])] * 64
+        queries = [QueryRequest(ids=[1])] * 64
         await ending_badly(turns.run("heavy", answered, served, queries))
         assert turns.running == 1  # it keeps its place
         let_go.set()
@@ -304,7 +304,7 @@ def test_work_that_nobody_waits_for_is_stopped(way):
 @pytest.mark.parametrize("method", sorted(RANKERS))
 def test_whatever_is_asked_a_stopped_query_leaves_nothing_behind(index, method):
     served, stop = Served("digits", index, False, False), Stop()
-    queries = [Query(ids=[1], method=method)]
+    queries = [QueryRequest(ids=[1], method=method)]
     stop.set()
     with stop.stoppable(), pytest.raises(StoppedError):
         handlers.answer_all(served, queries)
@@ -334,9 +334,11 @@ def test_methods_look_at_the_flag_while_they_work(index, method, parameters):
 
 
 def test_queries_that_say_little_are_light():
-    assert Queries(queries=[Query(ids=[1])]).is_light
-    assert Queries(queries=[Query(ids=[1], parameters={"budget": 500, "fusion": 0.5})]).is_light
-    assert Queries(queries=[Query(ids=[1], method="distance", top=100)] * 8).is_light
+    assert QueriesRequest(queries=[QueryRequest(ids=[1])]).is_light
+    assert QueriesRequest(
+        queries=[QueryRequest(ids=[1], parameters={"budget": 500, "fusion": 0.5})]
+    ).is_light
+    assert QueriesRequest(queries=[QueryRequest(ids=[1], method="distance", top=100)] * 8).is_light
     for heavy in (
         {"method": "lcdp"},
         {"parameters": {"budget": "proven"}},
@@ -348,5 +350,5 @@ def test_queries_that_say_little_are_light():
         {"ids": list(range(30))},
         {"where": "a < 1"},
     ):
-        assert not Queries(queries=[Query(**{"ids": [1], **heavy})]).is_light
-    assert not Queries(queries=[Query(ids=[1])] * 9).is_light
+        assert not QueriesRequest(queries=[QueryRequest(**{"ids": [1], **heavy})]).is_light
+    assert not QueriesRequest(queries=[QueryRequest(ids=[1])] * 9).is_light

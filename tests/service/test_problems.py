@@ -7,7 +7,7 @@ import pytest
 from guarded_service import JSON, asking, guarded
 from pydantic import ValidationError
 
-from rankfold.service.requests import NewPoints, Queries
+from rankfold.service.requests import AddRequest, QueriesRequest
 
 FACTS = {"type", "title", "status", "detail", "errors", "request_id"}
 
@@ -102,12 +102,15 @@ def test_little_of_what_was_sent_comes_back():
 @pytest.mark.parametrize(
     ("model", "body"),
     [
-        (Queries, {"queries": [{"vectors": [["x"] * 100] * 1000}] * 64}),
-        (Queries, {"queries": [{"ids": [None] * 1000, "negative": [None] * 1000}] * 64}),
-        (Queries, {"queries": [{f"x{i}": 1 for i in range(10_000)}]}),
-        (Queries, {"queries": [{"ids": [1], "parameters": {f"x{i}": 1 for i in range(10_000)}}]}),
-        (NewPoints, {"points": [{"payload": {f"x{i}": [] for i in range(10_000)}}] * 1000}),
-        (NewPoints, {"points": [{"payload": {f"x{i}": [] for i in range(20)}}] * 1000}),
+        (QueriesRequest, {"queries": [{"vectors": [["x"] * 100] * 1000}] * 64}),
+        (QueriesRequest, {"queries": [{"ids": [None] * 1000, "negative": [None] * 1000}] * 64}),
+        (QueriesRequest, {"queries": [{f"x{i}": 1 for i in range(10_000)}]}),
+        (
+            QueriesRequest,
+            {"queries": [{"ids": [1], "parameters": {f"x{i}": 1 for i in range(10_000)}}]},
+        ),
+        (AddRequest, {"points": [{"payload": {f"x{i}": [] for i in range(10_000)}}] * 1000}),
+        (AddRequest, {"points": [{"payload": {f"x{i}": [] for i in range(20)}}] * 1000}),
     ],
 )
 def test_a_body_full_of_errors_makes_few(model, body):

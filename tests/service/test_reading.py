@@ -13,7 +13,7 @@ from rankfold.methods import METHODS
 from rankfold.rankers import RANKERS
 from rankfold.service import create_app
 from rankfold.service.handlers import Served, answer_all, draw, look_up
-from rankfold.service.requests import Lookup, Query
+from rankfold.service.requests import LookupRequest, QueryRequest
 from rankfold.service.responses import Info
 
 VECTOR = [float(value) for value in range(64)]
@@ -161,8 +161,8 @@ def test_a_learned_graph_is_told_of_and_used(tmp_path):
     with Index.build(X, path=tmp_path / "rings") as index:
         served = Served("rings", index, example=False, writable=False)
         assert Info(**served.info()).learned is None
-        (plain,) = answer_all(served, [Query(ids=[3])])
-        problem = Query(ids=[3], parameters={"adapt": "collective"})
+        (plain,) = answer_all(served, [QueryRequest(ids=[3])])
+        problem = QueryRequest(ids=[3], parameters={"adapt": "collective"})
         with pytest.raises(InputError, match="has not learned") as refused:
             answer_all(served, [problem])
         assert refused.value.argument == "queries[0].parameters.adapt"
@@ -171,7 +171,7 @@ def test_a_learned_graph_is_told_of_and_used(tmp_path):
         assert told is not None
         assert told.model_dump() == index.info()["learned"]
         chosen = [{}, {"adapt": "collective"}, {"adapt": "query"}]
-        answers = answer_all(served, [Query(ids=[3], parameters=one) for one in chosen])
+        answers = answer_all(served, [QueryRequest(ids=[3], parameters=one) for one in chosen])
         same(answers[0], index.query(3))
         assert answers[1] == answers[0] != plain
         assert answers[2] == plain
@@ -376,7 +376,9 @@ def test_points_are_of_one_state(pair, monkeypatch, digits):
         writer.update(7, digits.X[50:51], {"digit": [99]})
 
     monkeypatch.setattr(reader, "vectors", then(reader.vectors, change))
-    (point,) = look_up(Served("i", reader, False, False), Lookup(ids=[7], vectors=True))["points"]
+    (point,) = look_up(Served("i", reader, False, False), LookupRequest(ids=[7], vectors=True))[
+        "points"
+    ]
     assert (point["payload"], point["vector"]) == ({"digit": 7}, digits.X[7].tolist())
     assert reader.payload([7]) == {"digit": [99]}
 

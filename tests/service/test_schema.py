@@ -51,6 +51,9 @@ OPERATIONS = [
     ("GET", "/v1/indexes/{name}"),
     ("GET", "/v1/indexes/{name}/map"),
     ("POST", "/v1/indexes/{name}/query"),
+    ("POST", "/v1/indexes/{name}/find"),
+    ("POST", "/v1/indexes/{name}/count"),
+    ("POST", "/v1/indexes/{name}/scroll"),
     ("POST", "/v1/indexes/{name}/explain"),
     ("POST", "/v1/indexes/{name}/points"),
     ("POST", "/v1/indexes/{name}/add"),
@@ -60,6 +63,9 @@ OPERATIONS = [
 WRITES = ("add", "update", "remove")
 VALID = {
     "query": {"queries": [{"ids": [1]}]},
+    "find": {"words": "red"},
+    "count": {},
+    "scroll": {},
     "explain": {"query": {"ids": [1]}, "id": 2},
     "points": {"ids": [1]},
     "add": {"points": [{"vector": [0.0, 0.0]}]},

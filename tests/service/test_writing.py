@@ -66,7 +66,7 @@ def test_points_with_ids_of_their_own(change, digits):
     ("verb", "body", "field"),
     [
         ("add", {"points": []}, "points"),
-        ("add", {"points": [{"payload": {}}]}, "points[0].vector"),
+        ("add", {"points": [{"payload": {}}]}, "points"),
         ("add", {"points": [{"vector": [1.0]}]}, "points[0].vector"),
         ("add", {"points": [ZERO, {"vector": [0.0] * 63}]}, "points[1].vector"),
         ("add", {"points": [ZERO | {"id": 60}, ZERO | {"id": 60}]}, "points[1].id"),

@@ -143,13 +143,14 @@ def test_points_that_are_gone_lose_their_edges(graph, whole):
 
 
 def test_looking_ahead_for_rows_can_be_stopped(graph, monkeypatch):
-    fetched, stop, started = fetched_of(graph), Stop(), levels.started
+    fetched, stop, answer = fetched_of(graph), Stop(), levels.answer
     fetch(fetched, graph, np.array([7]))
 
-    def stopped_by_then(*arguments):
-        stop.set()
-        return started(*arguments)
+    def stopped_by_then(arrays, *arguments):
+        if arrays.goes_on:
+            stop.set()
+        return answer(arrays, *arguments)
 
-    monkeypatch.setattr(levels, "started", stopped_by_then)
+    monkeypatch.setattr(levels, "answer", stopped_by_then)
     with stop.stoppable(), pytest.raises(StoppedError):
         list(fetched.solver(COUPLING).solve([BOUNDARIES["a point"]], [EFFORTS[0]]))

@@ -8,20 +8,23 @@ import reference
 from effort import examples
 from hypothesis import given
 from hypothesis import strategies as st
+from interpreted import certificate, gradients, levels, push
 from scipy import sparse
 from scipy.sparse.linalg import spsolve
 
 from rankfold.errors import InputError
 from rankfold.parallel import Stop, StoppedError
-from rankfold.solvers import Boundary, Effort, RegionSolver, System, certificate, levels, push
-from rankfold.solvers.arrays import NOT_BEGUN, PAUSED, prepared
-from rankfold.solvers.certificate import put_largest_first, sort_by_score
+from rankfold.solvers import Boundary, Effort, RegionSolver, System
+from rankfold.solvers import gradients as compiled_gradients
+from rankfold.solvers import levels as compiled_levels
+from rankfold.solvers.arrays import NEEDS_GRADIENTS, NOT_BEGUN, PAUSED, Batch, Found, Memory
 from rankfold.solvers.region import term_weights
 
 EPS = np.finfo(float).eps
 PATIENCE = st.sampled_from([0.0, 0.5, 1.2, np.inf])
 PAUSES = st.sampled_from([1.0, 100.0, 1e8])
 WHOLE_SHARES = st.sampled_from([0.0, 0.25, 0.8, np.inf])
+BUDGET = [(2**62, 2**62)]
 NUMBERS = st.lists(st.sampled_from([-1.0, 0.0, 0.5, 0.5000001, 2.0, 7.0, 1e9]), min_size=1)
 RHOS = [0.01, 0.3, 0.65, 0.85, 0.95, 0.999]
 
@@ -52,7 +55,7 @@ def matrix_of(solver):
 
 def in_margins(solver, boundary):
     """Return A and b with rows divided by their margins, as residuals are measured."""
-    margin, b = solver.arrays.margin, np.zeros(len(solver.inverse))
+    margin, b = solver.arrays.margin, np.zeros(len(solver.arrays.inverse))
     np.add.at(b, boundary.points, boundary.rhs)
     return matrix_of(solver) / margin[:, None], b / margin
 
@@ -82,15 +85,19 @@ def slack(solver, boundary):
 
 
 def without_scale(solver):
-    ones = np.ones(len(solver.inverse))
-    solver.arrays = solver.arrays._replace(scale=ones, largest_scale=1.0)
+    ones = np.ones(len(solver.arrays.inverse))
+    solver.arrays = Memory(solver.arrays.given._replace(scale=ones, largest_scale=1.0))
     return solver
 
 
 def set_up(solver, boundary):
     """Return a workspace with a query in it, and the number of touched points."""
     work = solver._workspaces.take()
-    return work, push.begin(solver.arrays, work, prepared(boundary))
+    return work, push.begin(solver.arrays, work, query_of(boundary))
+
+
+def query_of(boundary):
+    return push.query_of(Batch.of([boundary], [1], [(1, 1)]), 0)
 
 
 def push_below(solver, work, n, level, relaxation=1.0):
@@ -155,7 +162,7 @@ def problems(draw, loops=True):
 @given(problems(), st.integers(1, 10), st.sampled_from([1e-2, 1e-4, 1e-7]))
 def test_every_score_is_within_the_bound_and_the_certificate_is_true(problem, top, tol):
     solver, boundary = problem
-    n, tol = len(solver.inverse), tol * solver.arrays.largest_scale
+    n, tol = len(solver.arrays.inverse), tol * solver.arrays.largest_scale
     true, rounding = exact_scores(solver, boundary), slack(solver, boundary)
     reached = solver.reach(boundary, Effort(tol))
     errors = np.abs(all_scores(reached, n) - true)
@@ -174,7 +181,7 @@ def test_every_score_is_within_the_bound_and_the_certificate_is_true(problem, to
 @given(problems(), st.integers(1, 10), st.sampled_from([1e-1, 1e-3, 1e-7]), st.data())
 def test_with_any_budget_every_point_is_within_the_bound(problem, top, tol, data):
     solver, boundary = problem
-    n = len(solver.inverse)
+    n = len(solver.arrays.inverse)
     budget = data.draw(st.integers(1, n), label="budget")
     tol *= solver.arrays.largest_scale
     true, rounding = exact_scores(solver, boundary), slack(solver, boundary)
@@ -201,7 +208,7 @@ def test_with_any_budget_every_point_is_within_the_bound(problem, top, tol, data
 @given(problems(), st.integers(1, 10), st.data())
 def test_a_reserve_is_the_most_that_is_solved_for_and_bounds_still_hold(problem, top, data):
     solver, boundary = problem
-    n = len(solver.inverse)
+    n = len(solver.arrays.inverse)
     budget, reserve = (data.draw(st.integers(1, n), label=name) for name in ("budget", "reserve"))
     true, rounding = exact_scores(solver, boundary), slack(solver, boundary)
     effort = Effort(1e-7 * solver.arrays.largest_scale, top, budget, reserve)
@@ -229,6 +236,25 @@ def test_a_region_grows_on_only_where_the_end_of_the_top_is_in_doubt():
         assert longer.bound <= short.bound
 
 
+@examples(60)
+@given(problems(), st.integers(1, 10), st.data())
+def test_kernels_stay_inside_of_their_arrays(problem, top, data):
+    """NumPy checks every index where Python runs them."""
+    solver, boundary = problem
+    n = len(solver.arrays.inverse)
+    budget = data.draw(st.none() | st.integers(1, n), label="budget")
+    effort = Effort(1e-7 * solver.arrays.largest_scale, top, budget, reserve=n // 4)
+    true, rounding = exact_scores(solver, boundary), slack(solver, boundary)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compiled_levels, "answer", levels.answer)
+        patch.setattr(compiled_gradients, "polish", gradients.polish)
+        patch.setattr(compiled_gradients, "solve_whole", gradients.solve_whole)
+        (solution,) = solver.solve([boundary], [effort])
+    errors = np.abs(solution.scores - true[solution.points])
+    assert errors.max(initial=0.0) <= solution.bound + rounding
+    check_certified(solution, true, boundary, top)
+
+
 @pytest.mark.parametrize("seed", [16, 28, 31])
 def test_a_region_that_grows_on_copies_its_rows_anew(seed):
     """The rows of a region that was solved lie where others had been copied before."""
@@ -237,13 +263,10 @@ def test_a_region_that_grows_on_copies_its_rows_anew(seed):
     system = System.walk(sparse.csr_array(weights + weights.T), share, 1.0)
     solver, rhs = RegionSolver(system, patience=0.0), np.full(3, 1 - share)
     size = float((rhs / system.margin[points]).max())
-    query = prepared(Boundary(points, rhs, left_out=points, size=size))
-    work, rule = solver._workspaces.take(), solver.rule._replace(pause=1e4)
-    progress = levels.started(solver.arrays, work, query, 1e-11)
-    for _ in range(30):
-        if progress.state == PAUSED:
-            progress = levels.solve(solver.arrays, work, progress, query, 6, 1e-11, (12, 16), rule)
-    assert progress.state != PAUSED
+    solver.rule = solver.rule._replace(pause=1e4)
+    query = Boundary(points, rhs, left_out=points, size=size)
+    (solution,) = solver.solve([query], [Effort(1e-11, 6, 12, reserve=4)])
+    assert solution.bound <= size
 
 
 def test_gradients_end_where_what_is_left_is_too_small_for_its_square():
@@ -266,38 +289,30 @@ def test_a_query_is_stopped_inside_of_compiled_code(top, whole_share):
     query, effort = pinned(0), Effort(1e-12, top)
     (before,) = solver.solve([query], [effort])
     stop.set()
-    work = solver._workspaces.take()._replace(stop=stop.flag)
-    progress = levels.started(solver.arrays, work, prepared(query), 1e-12)
+    work, batch = solver._workspaces.take(), Batch.of([query], [3], BUDGET)
+    work.replace("stop", stop.flag)
+    progress, found = NOT_BEGUN, Found.empty(1, 3, 1)
     for _ in range(3):
-        budget = 2**62, 2**62
-        progress = levels.solve(
-            solver.arrays, work, progress, prepared(query), 3, 1e-12, budget, solver.rule
+        settings = progress, 1e-12, solver.rule
+        _, progress = compiled_levels.answer(
+            solver.arrays, work, batch, found, 0, *settings, keeps=False
         )
         assert progress.state == PAUSED
+    progress = progress._replace(state=NEEDS_GRADIENTS, whole=whole_share == 0.0)
+    given = solver.arrays, work, batch, 0, progress, 1e-12
+    whole = compiled_gradients.solve_whole
+    progress = whole(*given, 1e9) if progress.whole else compiled_gradients.polish(*given)
+    assert progress.state == PAUSED
+    assert progress.n_steps == 0
     with stop.stoppable(), pytest.raises(StoppedError):
         list(solver.solve([query], [effort]))
     (after,) = solver.solve([query], [effort])
     np.testing.assert_array_equal(after.scores, before.scores)
 
 
-@examples(300)
-@given(problems(), st.integers(1, 5))
-def test_all_that_was_reached_is_in_the_order_that_was_proven(problem, top):
-    solver, boundary = problem
-    solution = solver.reach(boundary, Effort(1e-7, top))
-    true = exact_scores(solver, boundary)
-    errors = np.abs(solution.scores - true[solution.points])
-    assert errors.max(initial=0.0) <= solution.bound + slack(solver, boundary)
-    if solution.certified:
-        members = np.setdiff1d(solution.points, boundary.left_out)
-        others = np.setdiff1d(np.arange(len(true)), [*members, *boundary.left_out])
-        assert len(members) == top
-        assert true[members].min() > true[others].max(initial=-np.inf)
-
-
 def test_a_value_that_is_known_to_be_too_high_does_not_come_first():
     triangle = sparse.csr_array([[0, 0.088, 0.077], [0.088, 0, 0.194], [0.077, 0.194, 0]])
-    solution = RegionSolver(System.coupled(triangle)).reach(pinned(0), Effort(1e-7, 1))
+    solution = best(RegionSolver(System.coupled(triangle)), pinned(0), 1, 1e-7)
     assert solution.certified
     assert solution.points.tolist() == [1, 0]
 
@@ -306,7 +321,7 @@ def test_a_value_that_is_known_to_be_too_high_does_not_come_first():
 @given(problems(), st.sampled_from([1e-2, 1e-7]), st.integers(0, 5))
 def test_a_budget_for_all_points_is_no_limit(problem, tol, more):
     solver, boundary = problem
-    budget = len(solver.inverse) + more
+    budget = len(solver.arrays.inverse) + more
     for top in (None, 1, 5):
         unlimited, limited = (best(solver, boundary, top, tol, some) for some in (None, budget))
         np.testing.assert_array_equal(limited.points, unlimited.points)
@@ -359,11 +374,11 @@ def test_gradients_are_those_of_the_reference(seed, beta):
     solver = RegionSolver(System(beta * weights, margin, np.ones(12)))
     b = margin * rng.uniform(size=12)
     work, n = set_up(solver, Boundary(np.arange(12), b))
-    n_touched = levels.copy_rows(solver.arrays, work, n, 0)
-    square = levels.set_out(solver.arrays, work, n, n_touched)
-    rows = work.ends, work.columns, work.weights
-    n_steps, _ = levels.advance(*rows, solver.arrays, work, n, square, 0.05, 200)
-    levels.settle(work, n)
+    n_touched = gradients.copy_rows(solver.arrays, work, n, 0)
+    square = gradients.set_out(solver.arrays, work, n, n_touched)
+    rows = work.ends, 1, work.columns, work.weights
+    n_steps, _ = gradients.advance(*rows, solver.arrays, work, n, square, 0.05)
+    gradients.settle(work, n)
     A = matrix_of(solver)
     np.testing.assert_allclose(A, A.T, atol=1e-12)
     by_reference = reference.conjugate_gradients(A, b, np.zeros(12), n_steps)
@@ -380,7 +395,7 @@ def test_residuals_are_measured_afresh(problem, level):
     work, n = set_up(solver, boundary)
     n, steps = push_below(solver, work, n, level, 1.4)
     pushed = work.residual.copy()
-    push.measure(solver.arrays, work, n, prepared(boundary))
+    push.measure(solver.arrays, work, n, query_of(boundary))
     free = np.setdiff1d(np.arange(len(pushed)), boundary.clamped)
     x = work.value.copy()
     x[boundary.clamped] = boundary.values
@@ -388,7 +403,7 @@ def test_residuals_are_measured_afresh(problem, level):
     np.add.at(b, boundary.points, boundary.rhs)
     np.add.at(pull, boundary.pulled, boundary.pull)
     residual = b - matrix_of(solver) @ x - pull * x
-    rounding = 4 * EPS * (1 / solver.inverse + pull).max() * boundary.size * (steps + 50)
+    rounding = 4 * EPS * (1 / solver.arrays.inverse + pull).max() * boundary.size * (steps + 50)
     np.testing.assert_allclose(work.residual[free], residual[free], atol=rounding)
     np.testing.assert_allclose(pushed[free], residual[free], atol=rounding)
 
@@ -425,7 +440,7 @@ def test_known_errors_are_steps_of_jacobi(problem, level):
     push_below(solver, work, n, level)
     A = matrix_of(solver)
     for steps, error in ((2, certificate.error_twice), (3, certificate.error_thrice)):
-        found = np.array([error(solver.arrays, work, np.uint64(i)) for i in range(len(A))])
+        found = np.array([error(solver.arrays, work, np.int32(i)) for i in range(len(A))])
         known, share = reference.known_errors(A, work.residual, steps)
         np.testing.assert_allclose(found[:, 0], known, rtol=0, atol=1e-12)
         np.testing.assert_allclose(found[:, 1], share, rtol=0, atol=1e-12)
@@ -441,7 +456,7 @@ def test_true_errors_lie_in_what_is_known_of_them(problem, level):
     errors = exact(solver, boundary) - work.value
     for point in np.setdiff1d(np.arange(len(errors)), boundary.clamped):
         for error in (certificate.error_twice, certificate.error_thrice):
-            known, share = error(solver.arrays, work, np.uint64(point))
+            known, share = error(solver.arrays, work, np.int32(point))
             assert 0 <= share < 1
             assert errors[point] <= known + share * above + 1e-12
             assert errors[point] >= known - share * below - 1e-12
@@ -457,7 +472,7 @@ def test_long_rows_are_not_read_on_the_way_and_bounds_still_hold():
     above, below = certificate.bounds(solver.arrays, work, reached, 0.0)
     true = exact(solver, given_at(5)) - work.value
     for point in (1, 5, 100):
-        known, share = certificate.error_thrice(solver.arrays, work, np.uint64(point))
+        known, share = certificate.error_thrice(solver.arrays, work, np.int32(point))
         deep = reference.known_errors(matrix_of(solver), work.residual, 3)
         assert share > deep[1][point]
         assert known - share * below <= true[point] <= known + share * above
@@ -479,7 +494,7 @@ def test_guesses_at_the_end_of_the_top_follow_chebyshev(problem, tol):
     low, high, bound = thrice - share * below, thrice + share * above, max(above, below)
     error = np.clip(error, np.maximum(low, high - bound), np.minimum(high, low + bound))
     found = [
-        levels.better_guess(solver.arrays, work, np.uint64(i), progress, terms)
+        levels.better_guess(solver.arrays, work, np.int32(i), progress, terms)
         for i in range(len(A))
     ]
     np.testing.assert_allclose(found, work.value + error, rtol=0, atol=1e-12)
@@ -502,7 +517,7 @@ def test_guesses_keep_to_the_bound_where_degrees_are_uneven(side):
     work.residual[: rings[3][0]] = side
     error = spsolve(system.matrix.tocsc(), work.residual)[0]
     progress, terms = NOT_BEGUN._replace(above=1.0, below=1.0), term_weights(0.95)
-    guess = levels.better_guess(solver.arrays, work, np.uint64(0), progress, terms)
+    guess = levels.better_guess(solver.arrays, work, np.int32(0), progress, terms)
     assert abs(guess - error) <= 1.0
 
 
@@ -545,7 +560,7 @@ def test_a_workspace_is_left_clean():
     assert not work.value.any()
     assert not work.marks.any()
     assert work.n_valued[0] == work.n_likely[0] == 0
-    np.testing.assert_array_equal(work.inverse, solver.inverse)
+    np.testing.assert_array_equal(work.inverse, solver.arrays.inverse)
 
 
 @pytest.mark.parametrize("patience", [0.0, 1.2, np.inf])
@@ -619,7 +634,7 @@ def test_rows_sum_to_their_margins_as_they_are_stored(beta):
     hubs = sparse.csr_array((dense_weights + dense_weights.T).astype(np.float32))
     solver = RegionSolver(System.ran(hubs, beta / 2))
     couplings = solver.couplings.toarray().astype(float)
-    sums = 1 / solver.inverse - couplings.sum(axis=1)
+    sums = 1 / solver.arrays.inverse - couplings.sum(axis=1)
     np.testing.assert_allclose(sums, 1.0, atol=1e-15 * 200 * beta)
     solution = best(solver, given_at(7), 5)
     true = exact(solver, given_at(7))
@@ -638,18 +653,17 @@ def test_dense_weights_are_refused():
 
 
 def test_a_batch_comes_back_to_be_stopped_between_queries(monkeypatch):
-    solver = RegionSolver(System.ran(random_graph(4, 40), 25.0))
+    solver = RegionSolver(System.ran(random_graph(4, 40), 25.0), patience=np.inf)
     boundaries, efforts = [given_at(i) for i in range(5)], [Effort(1e-6, 4)] * 5
-    calls, answer = [], levels.answer
+    calls, answer = [], compiled_levels.answer
 
-    def counted(*given):
+    def counted(arrays, work, batch, found, first, *others):
         # A little work at a time, as if there were much of it.
-        calls.append(given[5])
-        batch = given[3]._replace(sizes=given[3].sizes[: given[5] + 1])
-        return answer(*given[:3], batch, *given[4:])
+        calls.append(first)
+        return answer(arrays, work, batch._replace(n_queries=first + 1), found, first, *others)
 
     whole = list(solver.solve(boundaries, efforts))
-    monkeypatch.setattr(levels, "answer", counted)
+    monkeypatch.setattr(compiled_levels, "answer", counted)
     parts = list(solver.solve(boundaries, efforts))
     assert calls == [0, 1, 2, 3, 4]
     for part, one in zip(parts, whole, strict=True):
@@ -658,13 +672,13 @@ def test_a_batch_comes_back_to_be_stopped_between_queries(monkeypatch):
 
 def test_a_long_query_comes_back_to_be_stopped_and_goes_on(monkeypatch):
     solver = RegionSolver(System.ran(random_graph(4, 40), 25.0), patience=np.inf)
-    whole, calls, answer = best(solver, given_at(0), 4), [], levels.answer
+    whole, calls, answer = best(solver, given_at(0), 4), [], compiled_levels.answer
 
     def counted(*given):
-        calls.append(given[6].n_steps)
+        calls.append(given[5].n_steps)
         return answer(*given)
 
-    monkeypatch.setattr(levels, "answer", counted)
+    monkeypatch.setattr(compiled_levels, "answer", counted)
     solver.rule = solver.rule._replace(pause=1.0)
     part = best(solver, given_at(0), 4)
     assert len(calls) > 2
@@ -677,17 +691,16 @@ def test_after_ctrl_c_the_next_query_is_answered_as_ever(monkeypatch, top):
     solver = RegionSolver(System.ran(random_graph(4, 40), 25.0))
     before = best(solver, given_at(0), top)
     solver.rule = solver.rule._replace(pause=1.0)
-    name = "solve" if top is None else "answer"
-    kernel, calls = getattr(levels, name), []
+    answer, calls = compiled_levels.answer, []
 
     def interrupted(*given):
-        calls.append(name)
+        calls.append(top)
         if len(calls) == 3:
             raise KeyboardInterrupt
-        return kernel(*given)
+        return answer(*given)
 
     with monkeypatch.context() as patch:
-        patch.setattr(levels, name, interrupted)
+        patch.setattr(compiled_levels, "answer", interrupted)
         with pytest.raises(KeyboardInterrupt):
             best(solver, given_at(1), top)
     solver.rule = solver.rule._replace(pause=1e8)
@@ -709,7 +722,7 @@ def test_a_copy_by_pickle_answers_alike():
 def test_the_largest_are_in_front_and_the_last_of_them_is_the_smallest(numbers, data):
     k = data.draw(st.integers(1, len(numbers)))
     values = np.array([*numbers, np.inf])  # what is beyond is left alone
-    put_largest_first(values, len(numbers), k)
+    certificate.put_largest_first(values, len(numbers), k)
     descending = np.sort(numbers)[::-1]
     np.testing.assert_array_equal(np.sort(values[:k])[::-1], descending[:k])
     np.testing.assert_array_equal(np.sort(values[:-1])[::-1], descending)
@@ -724,7 +737,7 @@ def test_points_are_sorted_by_score_and_then_by_index(numbers, seed):
     points = np.random.default_rng(seed).permutation(len(numbers)).astype(np.int32)
     order = np.lexsort([points, -scores])
     expected = points[order], scores[order]
-    sort_by_score(points, scores, len(numbers))
+    certificate.sort_by_score(points, scores, len(numbers))
     np.testing.assert_array_equal(points, expected[0])
     np.testing.assert_array_equal(scores, expected[1])
 

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankfold.errors import InputError
+from rankfold.parallel import Stop, StoppedError
 from rankfold.storage import Store
 from rankfold.storage.columns import Column
 from rankfold.storage.conditions import translate
@@ -101,3 +102,15 @@ def test_the_largest_conditions_can_be_run(store):
     assert store.matching(tests).tolist() == [0, 1, 2, 6, 7, 8]
     deep = "sold or count between 9 and 10 and (" * 11 + "id not in (5, 6)" + ")" * 11
     assert store.matching(deep).tolist() == [0, 3, 6, 7]
+
+
+def test_work_that_nobody_waits_for_is_stopped_in_the_middle_of_a_condition(tmp_path):
+    Store.create(tmp_path / "store", {}, {}, range(5000), {"name": ["tea"] * 5000})
+    stop = Stop()
+    with Store.open(tmp_path / "store") as store:
+        with stop.stoppable():
+            assert len(store.matching("name like '%e%'")) == 5000
+            stop.set()
+            with pytest.raises(StoppedError):
+                store.matching("name like '%e%'")
+        assert len(store.matching("name like '%e%'")) == 5000

@@ -159,6 +159,13 @@ def test_what_sqlite_says_of_damage_is_one_line(copy):
     assert "\n" not in str(caught.value)
 
 
+def test_what_sqlite_quotes_of_damage_is_one_line_without_codes_for_terminals(copy):
+    tamper(copy, "UPDATE manifest SET settings = CAST(x'7b0a1b5b33316dff' AS TEXT)")
+    with pytest.raises(StorageError, match="damaged") as caught:
+        Store.open(copy)
+    assert str(caught.value).isprintable()
+
+
 POINTS = {
     "payload": ["UPDATE points SET c0 = 3 WHERE slot = 4"],
     "id": ["UPDATE points SET id = 'x' WHERE slot = 4"],

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from rankfold.cli.errors import INTERRUPTED, Command, telling_of_compilation
+from rankfold.cli.errors import INTERRUPTED, Command
 from rankfold.cli.inputs import check_width, read, read_new_ids, reading_options
 from rankfold.cli.options import Target, targeted, words
 from rankfold.cli.output import terminal_width
@@ -192,7 +192,7 @@ def on_index(
         option = "--" + unfit[0].replace("_", "-")
         raise click.UsageError(f"{option} is for files and data sets; {str(place)!r} is an index.")
     name = Path(place.name).name
-    with place.open() as index, telling_of_compilation(len(index)):
+    with place.open() as index:
         if judged.label is not None:
             return index.evaluate(judged.label, methods=methods, name=name, **common)
         asked = read_questions(judged, {})
@@ -229,14 +229,13 @@ def on_data(
         data = load_dataset(place.name, folder)
     if methods == list(RANKERS) and data.metric in GIVEN_METRICS:
         methods = [name for name in methods if not RANKERS[name].needs_vectors]
-    with telling_of_compilation(len(data.X)):
-        return measure(
-            {name: RANKERS[name]() for name in methods},
-            data,
-            include_query=include_query,
-            n_jobs=jobs,
-            **common,
-        )
+    return measure(
+        {name: RANKERS[name]() for name in methods},
+        data,
+        include_query=include_query,
+        n_jobs=jobs,
+        **common,
+    )
 
 
 def load_dataset(name: str, folder: Path | None) -> Dataset:

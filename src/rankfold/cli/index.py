@@ -14,7 +14,6 @@ from rankfold.cli.errors import (
     STOPPED,
     Command,
     interruptible,
-    telling_of_compilation,
 )
 from rankfold.cli.inputs import (
     described,
@@ -22,6 +21,7 @@ from rankfold.cli.inputs import (
     moved,
     read,
     read_like,
+    read_texts,
     reading_options,
     source_of,
 )
@@ -38,9 +38,19 @@ from rankfold.cli.output import counted, map_of, outcome_of, summary
 )
 @click.option("--colour", is_flag=True, default=None, help="Keep the colours of images.")
 @click.option(
+    "--embedder",
+    metavar="NAME",
+    help="What makes vectors of texts: wordllama, sentence-transformers/NAME or openai:NAME.",
+)
+@click.option(
+    "--text-column",
+    metavar="NAME",
+    help="Column of the texts that become the vectors; FILE is then a table without any.",
+)
+@click.option(
     "--metric",
     type=click.Choice(["euclidean", "cosine"]),
-    help="Else that of the file if it names one, else euclidean.",
+    help="Else that of the file if it names one, else cosine for texts, else euclidean.",
 )
 @NEIGHBORS
 @RECALL
@@ -49,7 +59,9 @@ from rankfold.cli.output import counted, map_of, outcome_of, summary
 def build(
     file: Path,
     place: Target,
-    metric: str | None,
+    embedder: str | None,
+    text_column: str | None,
+    metric: Any,
     n_neighbors: Any,
     recall: float,
     layout: Any,
@@ -58,20 +70,37 @@ def build(
 ) -> None:
     """Build an index of the points in FILE.
 
-    FILE is an .npy, .npz, .csv, .tsv, .parquet, .hdf5 or .h5 file, or a folder of images.
+    FILE is an .npy, .npz, .csv, .tsv, .parquet, .hdf5 or .h5 file, or a folder of images. With
+    --embedder and --text-column it is a table of texts (.csv, .tsv, .parquet), and the index can
+    be asked in words.
     """
+    if text_column is not None and embedder is None:
+        raise click.UsageError("--text-column needs --embedder, which makes vectors of the texts.")
     with interruptible(STOPPED):
         from rankfold.index import Index
 
         place.check_free(replace)
-        points = read(file, **options)
-        chosen: Any = metric or points.metric or "euclidean"
+        vectors: Any = None
+        payload: Any
+        if text_column is not None:
+            ids, payload = read_texts(file, text_column, **options)
+        else:
+            points = read(file, **options)
+            vectors, ids, payload = points.vectors, points.ids, points.payload
+            metric = metric or points.metric
+        n_points = len(payload[text_column] if vectors is None else vectors)
+        most = max(1, n_points - 2)
+        if n_neighbors != "auto" and n_neighbors > most:
+            told = f"{n_points:,} points have up to {most:,} neighbours each in a graph"
+            click.echo(f"{told}; {n_neighbors:,} are used once there are more points", err=True)
         with Index.build(
-            points.vectors,
-            points.ids,
-            points.payload,
+            vectors,
+            ids,
+            payload,
+            texts=text_column,
+            embedder=embedder,
             path=place.name,
-            metric=chosen,
+            metric=metric,
             n_neighbors=n_neighbors,
             recall=recall,
             layout=layout,
@@ -89,13 +118,14 @@ def build(
 def add(place: Target, file: Path, **options: Any) -> None:
     """Add the points in FILE to an index.
 
-    Images are brought to the size of those that the index was built from.
+    Where the index makes vectors of texts, a table needs no more than their column. Images are
+    brought to the size of those that the index was built from.
     """
     with interruptible(CHANGE_STOPPED):
-        points = read_like(place, file, options)
+        ids, vectors, payload = read_like(place, file, options)
         with place.open(write=True) as changed:
-            changed.add(points.vectors, points.ids, points.payload)
-            click.echo(f"{place}: added {counted(len(points), 'point')}, now {len(changed)}")
+            added = changed.add(vectors, ids, payload)
+            click.echo(f"{place}: added {counted(len(added), 'point')}, now {len(changed)}")
 
 
 @click.command(cls=Command)
@@ -187,8 +217,7 @@ def learn(place: Target, smoothness: float, forget: bool) -> None:
             opened.unlearn()
             click.echo(f"{place}: the learned graph is forgotten")
         else:
-            with telling_of_compilation(len(opened)):
-                found = opened.learn(smoothness=smoothness, progress=sys.stderr.isatty())
+            found = opened.learn(smoothness=smoothness, progress=sys.stderr.isatty())
             click.echo(f"{place}: {outcome_of(found)}")
 
 

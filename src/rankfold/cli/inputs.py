@@ -206,22 +206,66 @@ def with_payload(points: Points, path: Path, payload: Path) -> Points:
     return replace(points, payload={**own, **columns})
 
 
-def read_like(place: Target, file: Path, options: dict[str, Any]) -> Points:
-    """Read points that fit to those of an index; nothing is locked meanwhile."""
+def read_texts(
+    path: Path,
+    column: str,
+    *,
+    ids: str | None,
+    id_column: str | None,
+    payload_columns: list[str] | None,
+    **others: Any,
+) -> tuple[list[Id] | None, dict[str, Any]]:
+    """Read a table without vectors: ids if it has any, and payload with a column of texts."""
+    from rankfold.errors import InputError
+    from rankfold.inputs import as_columns
+    from rankfold.inputs.points import plain_ids
+    from rankfold.inputs.tables import ID_COLUMNS, listed
+
+    given = [name for name, value in others.items() if value is not None]
+    if given:
+        option = given[0].replace("_", "-")
+        raise click.UsageError(f"--{option} means nothing where vectors are made of texts.")
+    columns: dict[str, Any] = dict(as_columns(path, None))
+    name, found = repr(str(path)), id_column or next((n for n in ID_COLUMNS if n in columns), None)
+    for wanted in (column, *filter(None, [id_column]), *(payload_columns or ())):
+        if wanted not in columns:
+            raise InputError(f"{name} has no column {wanted!r}; it has {listed([*columns])}.")
+    n_points = len(columns[column])
+    names = None if found is None else list(plain_ids(columns.pop(found), n_points, name))
+    if payload_columns is not None:
+        columns = {one: columns[one] for one in dict.fromkeys([column, *payload_columns])}
+    return (names if ids is None else read_new_ids(ids)), columns
+
+
+def read_like(
+    place: Target, file: Path, options: dict[str, Any]
+) -> tuple[list[Id] | None, Any, Any]:
+    """Read ids, vectors and payload that fit to those of an index; nothing is locked meanwhile.
+
+    Where the index makes vectors of texts, and the file is a table that has their column, there
+    are no vectors.
+    """
+    from rankfold.inputs.payload import COLUMN_READERS
+
     with place.open() as there:
+        column = (there.info()["embedder"] or {}).get("column")
+        is_table = file.suffix.lower() in COLUMN_READERS
+        if column is not None and is_table and options["vector_columns"] is None:
+            names, columns = read_texts(file, column, **options)
+            return names, None, columns
         points = read(file, **options, **images_of(there, file))
         check_width(points.vectors, str(file), there)
-    return points
+    return points.ids, points.vectors, points.payload
 
 
 def moved(place: Target, file: Path, options: dict[str, Any]) -> tuple[list[Id], Any, Any]:
     """Read ids, vectors and payload of points that the index has already."""
     from rankfold.errors import InputError
 
-    points = read_like(place, file, options)
-    if points.ids is None:
+    ids, vectors, payload = read_like(place, file, options)
+    if ids is None:
         raise InputError(f"{str(file)!r} has no ids; name them with --id-column or --ids.")
-    return list(points.ids), points.vectors, points.payload
+    return list(ids), vectors, payload
 
 
 def described(

@@ -210,7 +210,7 @@ NEIGHBORS = click.option(
 RECALL = click.option(
     "--recall",
     type=click.FloatRange(0, 1, min_open=True),
-    default=0.99,
+    default=0.95,
     show_default=True,
     help="Share of true neighbours that the lists of many points must hold.",
 )

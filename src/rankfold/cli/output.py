@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from rankfold.index import Reason, Results
+    from rankfold.index import Matches, Reason, Results
+    from rankfold.index.scores import Threshold
     from rankfold.neighbors import Learned, Round
     from rankfold.types import Solution
 
@@ -117,6 +118,8 @@ def pairs(values: Mapping[str, Any]) -> str:
 def _flat(value: Any) -> str:
     if isinstance(value, Mapping):
         return ", ".join(f"{printable(key)} {_flat(one)}" for key, one in value.items()) or "none"
+    if isinstance(value, list) and all(isinstance(one, str) for one in value):
+        return ", ".join(map(printable, value)) or "none"
     if isinstance(value, list):
         return " x ".join(map(printable, value))
     return "none" if value is None else printable(value)
@@ -181,19 +184,19 @@ NARROWEST = 60
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
+class ExplainedResults:
     """Results, and what was explained of them.
 
     Parameters
     ----------
-    results : Results
+    results : Results or Matches
     reasons : list of Reason or None, optional
         For every result; None for examples of the query.
     extra : Reason, optional
         Of a point that was asked about.
     """
 
-    results: Results
+    results: Results | Matches
     reasons: list[Reason | None] | None = None
     extra: Reason | None = None
 
@@ -202,7 +205,7 @@ class Answer:
         return [reason for reason in [*(self.reasons or []), self.extra] if reason is not None]
 
 
-def write_table(answer: Answer) -> str:
+def write_table(answer: ExplainedResults) -> str:
     """Return a table as wide as the terminal, then explanations."""
     width = terminal_width()
     columns = answer.results.columns()
@@ -219,9 +222,16 @@ def write_table(answer: Answer) -> str:
         click.echo(f"Columns without room: {names}. The formats json and csv have all.", err=True)
     if not answer.results.ids:
         click.echo("No results.", err=True)
-    solution = answer.results.ranking.solution
-    if solution.stopped in ("budget", "max_iter") and not solution.certified:
+    solution = solution_of(answer.results)
+    if (
+        solution is not None
+        and solution.stopped in ("budget", "max_iter")
+        and not solution.certified
+    ):
         click.echo(ending(solution), err=True)
+    threshold = getattr(answer.results, "threshold", None)
+    if threshold is not None:
+        click.echo(enough(threshold), err=True)
     parts = [aligned(shown, numbers)]
     for reason in answer.explained():
         lines = reason.to_text(max(NARROWEST, width)).splitlines()
@@ -229,7 +239,7 @@ def write_table(answer: Answer) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def write_csv(answer: Answer) -> str:
+def write_csv(answer: ExplainedResults) -> str:
     """Return a line of names, then a line for every result."""
     text = StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -239,19 +249,38 @@ def write_csv(answer: Answer) -> str:
     return text.getvalue()
 
 
-def write_json(answer: Answer) -> str:
+def write_json(answer: ExplainedResults) -> str:
     """Return one object: the query, how far scores can be trusted, and the results."""
-    results = answer.results
-    asked, solution = results.query, results.ranking.solution
-    rows = results.rows()
+    rows = answer.results.rows()
     if answer.reasons is not None:
         for row, reason in zip(rows, answer.reasons, strict=True):
             row["explanation"] = None if reason is None else reason.to_dict()
-    whole: dict[str, Any] = {
+    whole = {**told_of(answer.results), "results": rows}
+    if answer.extra is not None:
+        whole["explanation"] = answer.extra.to_dict()
+    return json.dumps(_finite(whole), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def solution_of(results: Results | Matches) -> Solution | None:
+    """Return how far scores can be trusted; None for what was found by words."""
+    ranking = getattr(results, "ranking", None)
+    return None if ranking is None else ranking.solution
+
+
+def told_of(results: Results | Matches) -> dict[str, Any]:
+    """Return the query of results, and how far scores can be trusted."""
+    from rankfold.index import Results
+
+    if not isinstance(results, Results):
+        return {}
+    solution, asked = results.ranking.solution, results.query
+    return {
         "query": {
             "ids": asked.ids,
             "vectors": 0 if asked.vectors is None else len(asked.vectors),
             "weights": asked.weights,
+            "text": asked.text,
+            "words": asked.words,
             "negative": asked.negative,
             "negative_vectors": (
                 0 if asked.negative_vectors is None else len(asked.negative_vectors)
@@ -262,6 +291,9 @@ def write_json(answer: Answer) -> str:
             "diversity": asked.diversity,
             "method": asked.method,
             "include_query": asked.include_query,
+            "min_score": asked.min_score,
+            "group_by": asked.group_by,
+            "per_group": asked.per_group,
             "parameters": asked.parameters,
         },
         "solution": {
@@ -270,16 +302,31 @@ def write_json(answer: Answer) -> str:
             "stopped": solution.stopped,
             "bound": solution.bound,
             "certified": solution.certified,
+            "complete": None if results.threshold is None else results.threshold.complete,
             "converged": solution.converged,
             "touched": solution.n_touched,
             "round_trips": solution.round_trips,
             "fused": None if solution.fused is None else solution.fused._asdict(),
         },
-        "results": rows,
     }
-    if answer.extra is not None:
-        whole["explanation"] = answer.extra.to_dict()
-    return json.dumps(_finite(whole), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def enough(threshold: Threshold) -> str:
+    """Say what is proven of the results that score enough.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankfold.index.scores import Threshold
+    >>> enough(Threshold(np.array([True, True, False]), complete=True))
+    'Of 3 results, 2 are proven to score as much. It is proven that no other point does.'
+    """
+    n_results, n_proven = len(threshold.proven), int(threshold.proven.sum())
+    others = "It is proven" if threshold.complete else "It is not proven"
+    return (
+        f"Of {counted(n_results, 'result')}, {n_proven} are proven to score as much. {others} that "
+        "no other point does."
+    )
 
 
 def ending(solution: Solution) -> str:

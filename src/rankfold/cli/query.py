@@ -1,4 +1,4 @@
-"""``rankfold query``: ask an index."""
+"""``rankfold query`` and ``rankfold find``: ask an index by examples, and by words."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from rankfold.cli.errors import Command, telling_of_compilation
+from rankfold.cli.errors import Command
 from rankfold.cli.inputs import check_width, find_ids, images_of
-from rankfold.cli.options import BUDGET, FUSION, METHOD, NAME, SETTINGS, TABLE, open_ranked
-from rankfold.cli.output import Answer, write_csv, write_json, write_table
+from rankfold.cli.options import BUDGET, FUSION, METHOD, NAME, SETTINGS, TABLE, Target, open_ranked
+from rankfold.cli.output import ExplainedResults, write_csv, write_json, write_table
 from rankfold.methods import METHODS
 
 if TYPE_CHECKING:
@@ -22,12 +22,28 @@ Examples:
   rankfold query digits --id 170
   rankfold query digits --id 170 --not 326 --where "digit = 8" --explain
   rankfold query digits --vector new.npy --top 100 --format csv
+  rankfold query notes --text "undo in an image editor"
+  rankfold query notes --text "undo in an image editor" --words "undo editor"
   rankfold query digits --id 170 --budget proven
   rankfold query digits --id 170 --fusion none
   rankfold query postgresql://user@host/shop --table docs --id 170 --where "price < 10"
 """
 
+FIND_EXAMPLES = """\b
+Examples:
+  rankfold find notes chess
+  rankfold find notes '"end game"' open* --column title --top 20
+"""
+
 FORMATS = {"table": write_table, "json": write_json, "csv": write_csv}
+FORMAT = click.option(
+    "--format",
+    "form",
+    type=click.Choice([*FORMATS]),
+    default="table",
+    show_default=True,
+    help="How the results are written to standard output.",
+)
 
 
 @click.command(cls=Command, epilog=EXAMPLES)
@@ -41,7 +57,25 @@ FORMATS = {"table": write_table, "json": write_json, "csv": write_csv}
     metavar="FILE",
     help="Vectors to rank by: a file or picture; - reads numbers from standard input.",
 )
-@click.option("--weight", "weights", multiple=True, type=float, help="Of each example, ids first.")
+@click.option(
+    "--text",
+    "texts",
+    multiple=True,
+    metavar="TEXT",
+    help="A text to rank by, where the index has an embedder.",
+)
+@click.option(
+    "--words",
+    metavar="WORDS",
+    help="Words to look for in the payload as well; lists by words, distance and shape are fused.",
+)
+@click.option(
+    "--weight",
+    "weights",
+    multiple=True,
+    type=float,
+    help="Of each example: ids first, then vectors, then texts.",
+)
 @click.option("--not", "negative", multiple=True, metavar="ID", help="A point unlike the results.")
 @click.option(
     "--not-vector", "negative_vectors", multiple=True, metavar="FILE", help="Vectors unlike them."
@@ -59,7 +93,14 @@ FORMATS = {"table": write_table, "json": write_json, "csv": write_csv}
     type=float,
     default=0.0,
     show_default=True,
-    help="From 0, as ranked, to 1, as unlike each other as can be.",
+    help="From 0, as ranked, to 1, as unlike each other as can be (MMR).",
+)
+@click.option("--min-score", type=float, metavar="SCORE", help="The least score of a result.")
+@click.option(
+    "--group-by", metavar="COLUMN", help="Give few results that share a value of this column."
+)
+@click.option(
+    "--per-group", type=int, default=1, show_default=True, help="How many, with --group-by."
 )
 @METHOD
 @SETTINGS
@@ -73,19 +114,17 @@ FORMATS = {"table": write_table, "json": write_json, "csv": write_csv}
     type=click.Path(dir_okay=False, path_type=Path),
     help="Draw why the point of --explain-id, else the first result, is here (.png).",
 )
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice([*FORMATS]),
-    default="table",
-    show_default=True,
-    help="How the results are written to standard output.",
-)
+@FORMAT
 def query(
     name: str,
     table: str | None,
     ids: tuple[str, ...],
     vectors: tuple[str, ...],
+    texts: tuple[str, ...],
+    words: str | None,
+    min_score: float | None,
+    group_by: str | None,
+    per_group: int,
     negative: tuple[str, ...],
     negative_vectors: tuple[str, ...],
     weights: tuple[float, ...],
@@ -100,11 +139,21 @@ def query(
 ) -> None:
     """Rank the points of an index, or of an attached collection, by their likeness to a query.
 
-    The examples of one query are given by --id and --vector, each as often as needed; what is
-    not looked for, by --not and --not-vector.
+    The examples of one query are given by --id, --vector and --text, each as often as needed;
+    what is not looked for, by --not and --not-vector.
     """
-    if not ids and not vectors:
-        raise click.UsageError("Give a point with --id, or vectors with --vector.")
+    if not ids and not vectors and not texts:
+        raise click.UsageError(
+            "Give a point with --id, vectors with --vector, or a text with --text; words alone "
+            "are looked for by: rankfold find."
+        )
+    more: dict[str, Any] = {"text": texts or None, "words": words, "min_score": min_score}
+    more |= {} if group_by is None else {"group_by": group_by, "per_group": per_group}
+    given = {name: value for name, value in more.items() if value is not None}
+    if table is not None and given:
+        option = next(iter(given)).replace("_", "-")
+        raise click.UsageError(f"--{option} is for an index in a folder, not for a table.")
+    asked |= given
     if form == "csv" and (explain or explain_id is not None):
         raise click.UsageError("csv has no place for explanations; take table or json.")
     if picture is not None:
@@ -119,16 +168,15 @@ def query(
         check_able(asked["method"], "fusion")
     with open_ranked(name, table) as index, index.reading():
         wanted, unwanted = find_ids(index, ids), find_ids(index, negative)
-        with telling_of_compilation(len(index)):
-            results = index.query(
-                wanted,
-                read_all(index, vectors),
-                weights or None,
-                negative=unwanted,
-                negative_vectors=read_all(index, negative_vectors),
-                **asked,
-                **parameters,
-            )
+        results = index.query(
+            wanted,
+            read_all(index, vectors),
+            weights or None,
+            negative=unwanted,
+            negative_vectors=read_all(index, negative_vectors),
+            **asked,
+            **parameters,
+        )
         reasons = extra = None
         if explain:
             reasons = [None if is_example(results, p) else results.explain(p) for p in results]
@@ -136,7 +184,30 @@ def query(
             extra = explain_point(results, *find_ids(index, [explain_id]))
         if picture is not None:
             draw(results, extra, picture)
-        click.echo(FORMATS[form](Answer(results, reasons, extra)), nl=False)
+        click.echo(FORMATS[form](ExplainedResults(results, reasons, extra)), nl=False)
+
+
+@click.command(cls=Command, epilog=FIND_EXAMPLES)
+@NAME
+@click.argument("words", nargs=-1, required=True)
+@click.option(
+    "--column", "columns", multiple=True, metavar="NAME", help="Where to look; else in all texts."
+)
+@click.option("--where", metavar="CONDITION", help="On payload, such as 'price < 10'.")
+@click.option("--top", type=int, default=10, show_default=True, help="How many results.")
+@click.option("--offset", type=int, default=0, show_default=True, help="Results to skip before.")
+@FORMAT
+def find(
+    name: str, words: tuple[str, ...], columns: tuple[str, ...], form: str, **asked: Any
+) -> None:
+    """Find points of an index by words in the texts of their payload.
+
+    Points that hold any of WORDS come best first. Quotes inside of a word make a phrase, and che*
+    stands for all words that begin so.
+    """
+    with Target(name).open() as index:
+        matches = index.find(" ".join(words), columns or None, **asked)
+    click.echo(FORMATS[form](ExplainedResults(matches)), nl=False)
 
 
 def check_parameters(method: str, parameters: dict[str, Any]) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rankfold.cli.errors import Command, interruptible, telling_of_compilation
+from rankfold.cli.errors import Command, interruptible
 from rankfold.cli.options import open_ranked
 
 if TYPE_CHECKING:
@@ -115,10 +115,9 @@ def serve(
 
 def ask_once(index: Index | Collection) -> None:
     """Make the graph and compile what answers, so that the first client need not wait for it."""
-    with telling_of_compilation(len(index)):
-        anywhere = [1.0] * index.info()["features"]
-        for point in index.query(vectors=anywhere, top=1):
-            index.query(point, top=1)
+    anywhere = [1.0] * index.info()["features"]
+    for point in index.query(vectors=anywhere, top=1):
+        index.query(point, top=1)
 
 
 def check_installed() -> None:

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, Literal
 import numpy as np
 
 from rankfold.check import check_choice, check_count, check_share
-from rankfold.cluster.client import Work, working
+from rankfold.cluster.client import TaskRunner, working
 from rankfold.cluster.shards import INDEX, Scratch, batches, find_shards, hold_all, scratch_folder
 from rankfold.errors import InputError
 from rankfold.files import replacing
@@ -26,7 +26,7 @@ from rankfold.neighbors.faiss_indexes import InvertedIndex, nearest_cells, threa
 from rankfold.neighbors.points import ExactPoints, FaissPoints
 from rankfold.storage import Store
 from rankfold.storage.columns import Column
-from rankfold.types import IntArray
+from rankfold.types import DEFAULT_RECALL, IntArray
 
 TRAINED = "trained.faiss"
 PART_NUMBERS = 2**25
@@ -55,7 +55,7 @@ def fill(folder: str, number: int, start: int, stop: int) -> None:
     scratch.save(f"counts-{number}", np.bincount(cells, minlength=index.nlist))
 
 
-def build_cells(work: Work, scratch: Scratch, seed: int = 0) -> InvertedIndex:
+def build_cells(work: TaskRunner, scratch: Scratch, seed: int = 0) -> InvertedIndex:
     """Find cells in a sample, let workers fill them, and join what they filled."""
     import faiss
 
@@ -196,7 +196,7 @@ def find_sources(folder: str, number: int, n_blocks: int, first: int, last: int)
     scratch.save(f"reverse_counts-{number}", counts)
 
 
-def build_lists(work: Work, scratch: Scratch, settings: dict[str, Any], width: int) -> None:
+def build_lists(work: TaskRunner, scratch: Scratch, settings: dict[str, Any], width: int) -> None:
     """Let workers find all lists; join them into the arrays of `StoredLists`."""
     folder, text = str(scratch.folder), json.dumps(settings)
     blocks = _blocks(scratch, settings, work.n_threads)
@@ -217,7 +217,7 @@ def build_lists(work: Work, scratch: Scratch, settings: dict[str, Any], width: i
     _build_reverse(work, scratch, len(blocks), width)
 
 
-def _build_reverse(work: Work, scratch: Scratch, n_blocks: int, width: int) -> None:
+def _build_reverse(work: TaskRunner, scratch: Scratch, n_blocks: int, width: int) -> None:
     n_points = len(scratch.load("points"))
     step = max(1, min(RANGE_LINKS // width, -(-n_points // work.n_threads)))
     starts = range(0, n_points, step)
@@ -308,7 +308,7 @@ def build_index(
     n_workers: int | None = None,
     metric: Literal["euclidean", "cosine"] = "euclidean",
     n_neighbors: int | Literal["auto"] = "auto",
-    recall: float = 0.99,
+    recall: float = DEFAULT_RECALL,
     layout: Literal["pca", "none"] = "pca",
     id_column: str | None = None,
     vector_columns: list[str] | None = None,
@@ -381,7 +381,9 @@ def build_index(
     return _described(points, chosen, columns, settings["layout"])
 
 
-def _searched(work: Work, scratch: Scratch, metric: str, recall: float, exact: bool) -> Points:
+def _searched(
+    work: TaskRunner, scratch: Scratch, metric: str, recall: float, exact: bool
+) -> Points:
     """Return the points with all that searches need, none of it in memory."""
     points = scratch.load("points")
     if exact:
@@ -392,7 +394,7 @@ def _searched(work: Work, scratch: Scratch, metric: str, recall: float, exact: b
 
 
 def _listed(
-    work: Work, scratch: Scratch, points: Points, n_neighbors: int, recall: float
+    work: TaskRunner, scratch: Scratch, points: Points, n_neighbors: int, recall: float
 ) -> dict[str, Any]:
     """Find the lists of all points; return the settings of their engine."""
     width = stored_width(n_neighbors, np.iinfo(np.int32).max)

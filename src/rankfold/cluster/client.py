@@ -158,7 +158,7 @@ AHEAD = 4
 """Tasks that wait for each thread of the workers: none idles, and the scheduler stays small."""
 
 
-class Work:
+class TaskRunner:
     """Runs functions on the workers of a client.
 
     A task must be a function of its arguments and of files that do not change. It is then run
@@ -233,7 +233,7 @@ class Work:
 @contextmanager
 def working(
     scheduler: Any, n_workers: int | None, forget: Callable[[], None], progress: bool
-) -> Iterator[Work]:
+) -> Iterator[TaskRunner]:
     """Connect to workers, and let them forget in the end what they have kept open.
 
     Parameters
@@ -248,7 +248,7 @@ def working(
     bars = Progress(console=Console(stderr=True), transient=True, disable=not progress)
     with connected(scheduler, n_workers) as client, bars:
         try:
-            yield Work(client, bars)
+            yield TaskRunner(client, bars)
         finally:
             with suppress(OSError):  # nobody is left who could forget
                 client.run(forget)

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rankfold.check import check_matrix
-from rankfold.cluster.client import Work
+from rankfold.cluster.client import TaskRunner
 from rankfold.errors import InputError, MissingExtraError
 from rankfold.files import check_folder, replacing
 from rankfold.inputs.files import check_file, map_array
@@ -337,7 +337,7 @@ def hold(folder: str, number: int, shard: Shard, metric: str, exact: bool) -> Ch
 
 
 def hold_all(
-    work: Work, scratch: Scratch, shards: list[Shard], metric: str, exact: bool
+    work: TaskRunner, scratch: Scratch, shards: list[Shard], metric: str, exact: bool
 ) -> tuple[Column, ...]:
     """Write all points into one file, ``points``; return the columns of their payload."""
     _check_alike(shards)

@@ -15,13 +15,13 @@ from rich.progress import Progress
 from scipy import sparse
 
 from rankfold.check import check_neighbors, check_share
-from rankfold.databases.backend import Database, Key, Row
+from rankfold.databases.backend import Database, Key, StoredRow
 from rankfold.errors import DatabaseError, InputError
 from rankfold.graph import ClosedForm, candidate_lists
 from rankfold.neighbors import DynamicEngine, choose_engine
 from rankfold.neighbors.lists import lengths, without
 from rankfold.solvers import GraphFacts
-from rankfold.types import NOBODY, BoolArray, FloatArray, IntArray, Neighbors
+from rankfold.types import DEFAULT_RECALL, NOBODY, BoolArray, FloatArray, IntArray, Neighbors
 
 FORMAT = 1
 """Of what is stored; another is not read."""
@@ -36,7 +36,7 @@ MANY = 0.2
 """Share of the lists beyond which all are made anew."""
 
 
-class Points(NamedTuple):
+class ScannedPoints(NamedTuple):
     """The points of a collection in the order of the scan: keys, checksums, vectors in a file."""
 
     keys: list[Key]
@@ -57,19 +57,19 @@ class Stored(NamedTuple):
 class Graph:
     """The lists of points, and the graph W that they make, in single precision as it is stored."""
 
-    def __init__(self, points: Points, lists: Neighbors, n_neighbors: int) -> None:
+    def __init__(self, points: ScannedPoints, lists: Neighbors, n_neighbors: int) -> None:
         self.points, self.lists, self.n_neighbors = points, lists, n_neighbors
         self.weights: sparse.csr_array = ClosedForm.of(lists, n_neighbors).symmetric()
         self.weights.data = self.weights.data.astype(np.float32)
 
-    def rows(self, places: IntArray) -> Iterator[Row]:
+    def rows(self, places: IntArray) -> Iterator[StoredRow]:
         """Yield what is stored for some of the points."""
         keys, weights = self.points.keys, self.weights
         for place in places.tolist():
             near = self.lists.indices[place]
             near = near[near != NOBODY]
             entries = slice(weights.indptr[place], weights.indptr[place + 1])
-            yield Row(
+            yield StoredRow(
                 keys[place],
                 int(self.points.checksums[place]),
                 [keys[other] for other in near],
@@ -106,7 +106,7 @@ class Graph:
 def build_graph(
     database: Database,
     n_neighbors: int | Literal["auto"] = "auto",
-    recall: float = 0.99,
+    recall: float = DEFAULT_RECALL,
     replace: bool = False,
     progress: bool = False,
 ) -> None:
@@ -141,7 +141,7 @@ def build_graph(
 
 
 def refresh_graph(
-    database: Database, recall: float = 0.99, progress: bool = False
+    database: Database, recall: float = DEFAULT_RECALL, progress: bool = False
 ) -> dict[str, int]:
     """Let the graph follow what has changed; `Collection.refresh` says how."""
     before = attached(database)
@@ -235,7 +235,7 @@ def checksum(vector: FloatArray) -> int:
 
 
 @contextmanager
-def _reading(database: Database, progress: bool) -> Iterator[tuple[Points, Progress]]:
+def _reading(database: Database, progress: bool) -> Iterator[tuple[ScannedPoints, Progress]]:
     """Read all points, vectors into a temporary file; beside them, bars on stderr."""
     keys: list[Key] = []
     checksums: list[int] = []
@@ -255,7 +255,7 @@ def _reading(database: Database, progress: bool) -> Iterator[tuple[Points, Progr
         mapped: FloatArray = np.empty((0, width), np.float32)
         if keys:
             mapped = np.memmap(file, dtype="<f4", mode="r", shape=(len(keys), width))
-        yield Points(keys, np.array(checksums, dtype=np.int64), mapped), bars
+        yield ScannedPoints(keys, np.array(checksums, dtype=np.int64), mapped), bars
 
 
 def _stored(database: Database, keys: list[Key], width: int, bars: Progress) -> Stored:

@@ -72,14 +72,14 @@ class Hits(NamedTuple):
     sq_distances: FloatArray
 
 
-class Edges(NamedTuple):
+class Adjacency(NamedTuple):
     """The part of a row that a query walks along."""
 
     neighbors: Sequence[Key]
     weights: FloatArray
 
 
-class Row(NamedTuple):
+class StoredRow(NamedTuple):
     """What is stored for a point.
 
     Parameters
@@ -304,7 +304,7 @@ class Database(ABC):
         for some in portions(filter(self.is_key, keys), size):
             yield from self.get(some, what, where)
 
-    def begin(self, keys: Sequence[Key]) -> tuple[dict[str, Any] | None, dict[Key, Row]]:
+    def begin(self, keys: Sequence[Key]) -> tuple[dict[str, Any] | None, dict[Key, StoredRow]]:
         """Return manifest and rows of some points, in one exchange where it can."""
         found = {record["id"]: record for record in self._records(keys, FIELDS, MANIFEST)}
         manifest = found.pop(MANIFEST, None)
@@ -331,11 +331,11 @@ class Database(ABC):
             metric = metric or json.loads(record["edges"]).get("metric")
         return vector, key, metric
 
-    def edges(self, keys: Sequence[Key]) -> dict[Key, Edges]:
+    def edges(self, keys: Sequence[Key]) -> dict[Key, Adjacency]:
         """Return rows of the graph, in one exchange."""
         return unpacked_edges(self._records(keys, ["edges"]))
 
-    def around(self, key: Key, n: int) -> dict[Key, Edges]:
+    def around(self, key: Key, n: int) -> dict[Key, Adjacency]:
         """Return rows of about the ``n`` points nearest to a point.
 
         A query begins with them, so that it need not follow edges from ring to ring. Some may
@@ -344,16 +344,16 @@ class Database(ABC):
         hits = self.search(self.vectors([key]).vectors, n)
         return self.edges(hits[0].keys) if hits else {}
 
-    def rows(self, keys: Sequence[Key]) -> dict[Key, Row]:
+    def rows(self, keys: Sequence[Key]) -> dict[Key, StoredRow]:
         """Return all that is stored for some points."""
         return {row.key: row for row in map(unpack_row, self._records(keys, FIELDS))}
 
-    def scan_rows(self, size: int) -> Iterator[list[Row]]:
+    def scan_rows(self, size: int) -> Iterator[list[StoredRow]]:
         """Yield all that is stored, so many rows at a time, in any order."""
         for found in self.load_all(size):
             yield [unpack_row(record) for record in found if record["id"] != MANIFEST]
 
-    def write_rows(self, rows: Iterable[Row]) -> None:
+    def write_rows(self, rows: Iterable[StoredRow]) -> None:
         """Store rows, in place of those of the same points."""
         for some in portions(rows, self.rows_at_once):
             self.store([pack_row(row) for row in some])
@@ -374,12 +374,12 @@ def as_id(key: Key) -> str:
     return json.dumps(key, ensure_ascii=False)
 
 
-def pack_row(row: Row) -> Record:
+def pack_row(row: StoredRow) -> Record:
     """Return a row as three texts and a number, which every database can store.
 
     Examples
     --------
-    >>> row = Row(7, -5, [1, 2], np.float32([0.5, 1]), [2, 9], np.float32([0.25, 0.75]))
+    >>> row = StoredRow(7, -5, [1, 2], np.float32([0.5, 1]), [2, 9], np.float32([0.25, 0.75]))
     >>> unpack_row(pack_row(row)).neighbors
     [2, 9]
     """
@@ -391,13 +391,13 @@ def pack_row(row: Row) -> Record:
     }
 
 
-def unpack_row(record: Record) -> Row:
+def unpack_row(record: Record) -> StoredRow:
     """Return the row that `pack_row` packed."""
     nearest, edges = _unpack(record["nearest"]), _unpack(record["edges"])
-    return Row(json.loads(record["id"]), int(record["checksum"]), *nearest, *edges)
+    return StoredRow(json.loads(record["id"]), int(record["checksum"]), *nearest, *edges)
 
 
-def unpacked_edges(records: Iterable[Record]) -> dict[Key, Edges]:
+def unpacked_edges(records: Iterable[Record]) -> dict[Key, Adjacency]:
     """Return the rows of the graph that are in records."""
     return {json.loads(record["id"]): _unpack(record["edges"]) for record in records}
 
@@ -410,13 +410,13 @@ def _pack(keys: Sequence[Key], numbers: FloatArray) -> str:
     return json.dumps([list(keys), b64encode(floats).decode()], separators=(",", ":"))
 
 
-def _unpack(text: str) -> Edges:
+def _unpack(text: str) -> Adjacency:
     if text.startswith("["):
         keys, packed = json.loads(text)
-        return Edges(keys, np.frombuffer(b64decode(packed), "<f4"))
+        return Adjacency(keys, np.frombuffer(b64decode(packed), "<f4"))
     data = b64decode(text)
     n = len(data) // 12
-    return Edges(np.frombuffer(data, "<i8", n).tolist(), np.frombuffer(data, "<f4", n, 8 * n))
+    return Adjacency(np.frombuffer(data, "<i8", n).tolist(), np.frombuffer(data, "<f4", n, 8 * n))
 
 
 def is_whole(key: Key) -> bool:

@@ -32,8 +32,9 @@ from rankfold.diversity import n_candidates
 from rankfold.errors import InputError
 from rankfold.index.query import IndexQuery, Reason, Results, with_diversity
 from rankfold.index.ranker_cache import check_names
+from rankfold.index.scores import scaled
 from rankfold.rankers import RANKERS, Ranker
-from rankfold.types import FloatArray, Query, Ranking
+from rankfold.types import DEFAULT_RECALL, FloatArray, Query, Ranking
 
 METHODS: dict[str, type[CollectionRAN] | type[CollectionDistance]] = {
     "ran": CollectionRAN,
@@ -106,7 +107,7 @@ class Collection:
     [3, 812, 44, 1021, 96]
     """
 
-    writable, outsiders_filter = False, False
+    writable, outsiders_filter, has_words = False, False, False
 
     def __init__(self, database: Database) -> None:
         self.database = database
@@ -136,7 +137,7 @@ class Collection:
         key: str | None = None,
         metric: Metric | None = None,
         n_neighbors: int | Literal["auto"] = "auto",
-        recall: float = 0.99,
+        recall: float = DEFAULT_RECALL,
         replace: bool = False,
         progress: bool = False,
     ) -> Self:
@@ -239,22 +240,22 @@ class Collection:
             Parameters of the method, such as ``smoothness=10``.
         """
         asked = IndexQuery(
-            ids,
-            vectors,
-            weights,
-            negative,
-            negative_vectors,
-            where,
-            top,
-            offset,
-            diversity,
-            method,
-            include_query,
-            parameters,
+            ids=ids,
+            vectors=vectors,
+            weights=weights,
+            negative=negative,
+            negative_vectors=negative_vectors,
+            where=where,
+            top=top,
+            offset=offset,
+            diversity=diversity,
+            method=method,
+            include_query=include_query,
+            parameters=parameters,
         )
         return self._ask(asked)
 
-    def refresh(self, *, recall: float = 0.99, progress: bool = False) -> dict[str, int]:
+    def refresh(self, *, recall: float = DEFAULT_RECALL, progress: bool = False) -> dict[str, int]:
         """Let the graph follow what has changed in the collection.
 
         Points that are new, gone or moved are found by key and a checksum of the vector; only
@@ -275,6 +276,8 @@ class Collection:
             **{name: found[name] for name in ("points", "features", "metric", "n_neighbors")},
             "list_width": found["n_neighbors"] + 1,
             "columns": self.columns,
+            "text_columns": [],
+            "embedder": None,
             "layout": None,
             "learned": None,
             "source": {},
@@ -377,7 +380,8 @@ class Collection:
         )
         names = graph.keys_of(solution.points)
         columns = _by_column([payload[name] for name in names])
-        return Results(list(names), columns, replace(ranking, solution=solution), asked, self)
+        answer = scaled(replace(ranking, solution=solution), asked.method, self.database.metric)
+        return Results(list(names), columns, answer, asked, self)
 
     def _reason(self, asked: IndexQuery, point: Any) -> Reason:
         """Explain the place of a point; distances to all points are measured for it."""
@@ -389,7 +393,8 @@ class Collection:
         ranker = self._fitted(asked, CollectionEngine(graph))
         reason = Reason.of(ranker, query, number, graph.keys_of)
         method = RANKERS[asked.method].__name__
-        return replace(reason, explanation=replace(reason.explanation, method=method))
+        named = replace(reason, explanation=replace(reason.explanation, method=method))
+        return named.scaled(asked.method, self.database.metric)
 
     def _begin(self, asked: IndexQuery, more: Sequence[Key] = ()) -> tuple[CollectionGraph, Query]:
         """Return the graph of the present generation, and the query in its numbers."""
@@ -432,8 +437,8 @@ class Collection:
         length = n_candidates(asked.wanted) if asked.diversity else asked.wanted
         ranking = ranker.rank_query(query, top=length, include_query=asked.include_query)
         if asked.where is not None and asked.include_query:
-            passed = self.database.matching(engine.graph.keys_of(ranking.ids), asked.where)
-            kept = [key in passed for key in engine.graph.keys_of(ranking.ids)]
+            passed = self.database.matching(engine.graph.keys_of(ranking.indices), asked.where)
+            kept = [key in passed for key in engine.graph.keys_of(ranking.indices)]
             ranking = replace(ranking, solution=ranking.solution.take(np.array(kept, dtype=bool)))
         if not asked.diversity or not len(ranking):
             return ranking

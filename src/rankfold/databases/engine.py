@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from rankfold.databases.backend import Database, Edges, Key, Row, key_order
+from rankfold.databases.backend import Adjacency, Database, Key, StoredRow, key_order
 from rankfold.errors import InputError
 from rankfold.neighbors import positive_shares
 from rankfold.neighbors.distances import sq_distances_between
@@ -112,9 +112,9 @@ class CollectionGraph:
         """Return the key of each number."""
         return [self.keys[point] for point in points]
 
-    def take(self, asked: Sequence[Key], rows: Mapping[Key, Row]) -> None:
+    def take(self, asked: Sequence[Key], rows: Mapping[Key, StoredRow]) -> None:
         """Take up what is stored for points, their own lists among it."""
-        self._add(asked, {key: Edges(row.neighbors, row.weights) for key, row in rows.items()})
+        self._add(asked, {key: Adjacency(row.neighbors, row.weights) for key, row in rows.items()})
         for key, row in rows.items():
             near = self.numbers(row.nearest), np.asarray(row.sq_distances, dtype=np.float32)
             self.lists[int(self.numbers([key])[0])] = near
@@ -130,12 +130,12 @@ class CollectionGraph:
         """Fetch every row; where none was met before, points are numbered in the order of keys."""
         if self._has_all:
             return
-        pages: Iterable[list[Row]] = self.database.scan_rows(SCAN_ROWS)
+        pages: Iterable[list[StoredRow]] = self.database.scan_rows(SCAN_ROWS)
         if not self.keys:
             pages = list(pages)
             self.numbers(sorted((row.key for rows in pages for row in rows), key=key_order))
         for rows in pages:
-            edges = {row.key: Edges(row.neighbors, row.weights) for row in rows}
+            edges = {row.key: Adjacency(row.neighbors, row.weights) for row in rows}
             self._add(list(edges), edges)
         left = np.arange(len(self.keys))
         left = left[~self.fetched.has(left)]
@@ -176,7 +176,7 @@ class CollectionGraph:
                 self._whole = sparse.csr_array(parts, shape=(n, n))
             return self._whole
 
-    def _add(self, asked: Sequence[Key], edges: Mapping[Key, Edges]) -> None:
+    def _add(self, asked: Sequence[Key], edges: Mapping[Key, Adjacency]) -> None:
         with self._lock:
             points = self.numbers(asked)
             there = np.array([key in edges for key in asked], dtype=bool)
@@ -301,9 +301,14 @@ class CollectionEngine:
                 return moved_up(lists, left).head(k)
             more *= 2
 
-    def rows(self, ids: IntArray, k: int) -> Neighbors:
+    @property
+    def exact(self) -> bool:
+        """Whether the database's own search looks at every point."""
+        return self.database.exact
+
+    def rows(self, indices: IntArray, k: int) -> Neighbors:
         """Return the stored lists of points, up to ``k``."""
-        return _padded([self.graph.lists[int(point)] for point in ids], k)
+        return _padded([self.graph.lists[int(point)] for point in indices], k)
 
     def shown(self, points: IntArray, own: IntArray) -> BoolArray:
         """Return which points may be results: those that pass the filter, and the query's own."""
@@ -335,17 +340,17 @@ class CollectionEngine:
         Shares below zero push away, as long as all together are above it.
         """
         examples = np.concatenate(
-            [self.vectors(query.ids), as_held(query.vectors, self.metric, "vectors")]
+            [self.vectors(query.indices), as_held(query.vectors, self.metric, "vectors")]
         )
         centre = (shares @ examples / shares.sum())[None, :].astype(np.float32)
-        own = {*query.ids.tolist(), *self.hidden}
+        own = {*query.indices.tolist(), *self.hidden}
         (found,) = self.database.search(centre, k + len(own), self.where)
         numbers = self.graph.numbers(found.keys)
         return numbers[~np.isin(numbers, list(own))][:k]
 
-    def sq_distances(self, ids: IntArray, vectors: FloatArray) -> Iterator[FloatArray]:
+    def sq_distances(self, indices: IntArray, vectors: FloatArray) -> Iterator[FloatArray]:
         """Measure everything, which reads all points."""
-        examples = np.concatenate([self.vectors(ids), as_held(vectors, self.metric, "vectors")])
+        examples = np.concatenate([self.vectors(indices), as_held(vectors, self.metric, "vectors")])
         numbers, measured = [], []
         for keys, page in self.database.scan(SCAN_POINTS):
             numbers.append(self.graph.numbers(keys))
@@ -358,15 +363,15 @@ class CollectionEngine:
 
     def between(self, query: Query, points: IntArray) -> FloatArray:
         """Measure the squared distances of some points to each example of a checked query."""
-        n_ids = len(query.ids)
-        everybody = self.vectors(np.concatenate([query.ids, points]).astype(np.int64))
+        n_indices = len(query.indices)
+        everybody = self.vectors(np.concatenate([query.indices, points]).astype(np.int64))
         unseen = as_held(query.vectors, self.metric, "vectors")
-        examples = np.concatenate([everybody[:n_ids], unseen])
-        return sq_distances_between(examples, everybody, np.arange(n_ids, len(everybody)))
+        examples = np.concatenate([everybody[:n_indices], unseen])
+        return sq_distances_between(examples, everybody, np.arange(n_indices, len(everybody)))
 
-    def pairs(self, ids: IntArray) -> FloatArray:
+    def pairs(self, indices: IntArray) -> FloatArray:
         """Measure the squared distances of a few points of the collection to each other."""
-        vectors = self.vectors(ids)
+        vectors = self.vectors(indices)
         return sq_distances_between(vectors, vectors, np.arange(len(vectors)))
 
     def vectors(self, points: IntArray) -> FloatArray:
@@ -393,7 +398,7 @@ def _padded(found: Sequence[tuple[IntArray, FloatArray]], k: int) -> Neighbors:
 
 def _left(engine: CollectionEngine, query: Query, solution: Solution) -> Solution:
     """Return a solution without points that are no results."""
-    left = engine.shown(solution.points, query.ids)
+    left = engine.shown(solution.points, query.indices)
     return solution.take(left, complete=False, certified=False)
 
 
@@ -410,13 +415,15 @@ class CollectionDistance(Distance):
             shares = -signed_shares(query)
             found = engine.around(query, shares, top + 1)
             scores = -(shares @ engine.between(query, found))
-            own = -(shares @ engine.between(query, query.ids)) if len(query.ids) else np.empty(0)
+            own = np.empty(0)
+            if len(query.indices):
+                own = -(shares @ engine.between(query, query.indices))
             certified = engine.database.exact and (
                 len(found) <= top or top == 0 or np.partition(scores, -top)[-top] > scores.min()
             )
             yield (
                 Solution(
-                    np.concatenate([found, query.ids]),
+                    np.concatenate([found, query.indices]),
                     np.concatenate([scores, own]),
                     0.0,
                     certified=bool(certified),

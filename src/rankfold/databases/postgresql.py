@@ -188,7 +188,7 @@ class PostgreSQL(Database):
             found[place - 1].append((key, _floats(data)))
         return [self.page(pairs) for pairs in found]
 
-    def around(self, key: Key, n: int) -> dict[Key, backend.Edges]:
+    def around(self, key: Key, n: int) -> dict[Key, backend.Adjacency]:
         """Return rows of about the ``n`` points nearest to a point, in one exchange."""
         query = (
             "SELECT id, edges FROM {side} WHERE id IN (SELECT to_json({key})::text FROM {table} "

@@ -151,7 +151,7 @@ class Qdrant(Database):
         answers = self.call(self.client.query_batch_points, self.table, queries)
         return [self._page(answer.points) for answer in answers]
 
-    def around(self, key: Key, n: int) -> dict[Key, backend.Edges]:
+    def around(self, key: Key, n: int) -> dict[Key, backend.Adjacency]:
         """Return rows of about the ``n`` points nearest to a point, in one exchange."""
         how = {"limit": n, "with_payload": [f"{FIELD}.edges"], "using": self._vector or None}
         try:

@@ -183,7 +183,7 @@ def _answered(work: Work, block: IntArray) -> Iterator[Part]:
     for name, ranker in methods.items():
         if id(ranker) not in known:
             rankings = ranker.rank_many(queries, top=top, include_query=task.include_query)
-            known[id(ranker)] = task.measured(block, [ranking.ids for ranking in rankings])
+            known[id(ranker)] = task.measured(block, [ranking.indices for ranking in rankings])
         yield Part(name, block, known[id(ranker)])
 
 

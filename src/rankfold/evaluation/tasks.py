@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from rankfold.check import check_choice, check_count, check_ids, check_matrix
+from rankfold.check import check_choice, check_count, check_indices, check_matrix
 from rankfold.errors import InputError
 from rankfold.evaluation.measures import (
     Measure,
@@ -335,7 +335,7 @@ def choose_queries(dataset: Dataset, queries: Any, include_query: bool, seed: in
             )
         rng = np.random.default_rng(seed)
         return np.sort(rng.choice(eligible, number, replace=False)).astype(np.intp)
-    rows = check_ids(queries, len(dataset.labels))
+    rows = check_indices(queries, len(dataset.labels), name="queries")
     if not len(rows):
         raise InputError("queries is empty; give at least one row number, or 'all'.")
     alone = rows[found[rows] == 0]

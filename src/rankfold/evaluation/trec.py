@@ -198,10 +198,11 @@ def make_run(queries: Sequence[int], rankings: Sequence[Ranking]) -> Run:
     >>> make_run([0], ranker.rank_many([0]))
     {'0': {'1': -1.0, '2': -1.0000001, '3': -9.0}}
     """
-    return {
-        str(query): dict(zip(map(str, ranking.ids.tolist()), _falling(ranking.scores), strict=True))
-        for query, ranking in zip(queries, rankings, strict=True)
-    }
+    found = {}
+    for query, ranking in zip(queries, rankings, strict=True):
+        names = map(str, ranking.indices.tolist())
+        found[str(query)] = dict(zip(names, _falling(ranking.scores), strict=True))
+    return found
 
 
 def make_qrels(dataset: Dataset, queries: Any = None, include_query: bool = False) -> Qrels:

@@ -168,7 +168,7 @@ def explain(
     by_distance = plain_scores(engine, _plain(query, checked, negative_weight), measured)
     distances = np.maximum(measured, 0.0)
     others = np.isfinite(distances)  # removed points are nowhere
-    others[checked.ids] = False
+    others[checked.indices] = False
     scored = ranker.scored(checked, point)
     scores = np.zeros(engine.n_points)
     scores[scored.points] = scored.scores
@@ -215,7 +215,7 @@ def _check_point(point: object, query: Query, engine: Engine) -> int:
         raise InputError(f"point is {row}, but the database has rows 0 to {n_points - 1}.")
     if engine.alive is not None and not engine.alive[row]:
         raise InputError(f"point {row} was removed; ask for one that is left.")
-    if row in query.ids:
+    if row in query.indices:
         raise InputError(
             f"point {row} is an example of the query, which is not ranked; ask for another point."
         )
@@ -238,7 +238,7 @@ def _examples(query: Query, amounts: FloatArray, by_distance: bool) -> tuple[Exa
     shares: list[float | None] = [float(amount) / total if total else None for amount in amounts]
     if by_distance and not total:  # a copy of all examples: each is as near as the others
         shares = [float(weight) for weight in query.weights / query.weights.sum()]
-    points = [*(int(point) for point in query.ids), *[None] * len(query.vectors)]
+    points = [*(int(point) for point in query.indices), *[None] * len(query.vectors)]
     rows = zip(points, query.weights, amounts, shares, strict=True)
     return tuple(Example(p, float(weight), float(a), share) for p, weight, a, share in rows)
 

@@ -136,14 +136,14 @@ def draw_map(
     panel.heading("The points" if explanation.path is None else "The path", distance)
     axes = panel.axes(0, 64, panel.width, panel.height - 84)
     axes.scatter(places[:, 0], places[:, 1], s=16, color=POINTS, linewidths=0, zorder=1)
-    ids = [example.point for example in explanation.examples if example.point is not None]
+    indices = [example.point for example in explanation.examples if example.point is not None]
     vectors = np.empty((0, 2)) if unseen is None else unseen
-    examples, target = np.concatenate([places[ids], vectors]), places[explanation.point]
+    examples, target = np.concatenate([places[indices], vectors]), places[explanation.point]
     for example in examples:
         line = np.array([example, target])
         axes.plot(*line.T, color=WRONG, linewidth=1.1, linestyle=(0, (4, 4)), zorder=2)
     if explanation.path is not None:
-        lines = _lines(explanation, places, vectors, len(ids))
+        lines = _lines(explanation, places, vectors, len(indices))
         steps = explanation.path.steps
         widths = thickness(np.array([step.weight for step in steps]))[len(steps) - len(lines) :]
         for line, width in zip(lines, widths, strict=True):
@@ -178,7 +178,7 @@ def draw_map(
 
 
 def _lines(
-    explanation: Explanation, places: FloatArray, vectors: FloatArray, n_ids: int
+    explanation: Explanation, places: FloatArray, vectors: FloatArray, n_indices: int
 ) -> list[FloatArray]:
     """Return the ends of every step; the first is left out where nobody knows its start."""
     path = explanation.path
@@ -186,8 +186,8 @@ def _lines(
     for step in path.steps if path is not None else ():
         if step.start is not None:
             lines.append(places[[step.start, step.end]])
-        elif path is not None and path.example - n_ids < len(vectors):
-            lines.append(np.array([vectors[path.example - n_ids], places[step.end]]))
+        elif path is not None and path.example - n_indices < len(vectors):
+            lines.append(np.array([vectors[path.example - n_indices], places[step.end]]))
     return lines
 
 

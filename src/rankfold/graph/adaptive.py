@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from rankfold.check import check_count, check_neighbors, warn_caller
 from rankfold.errors import InputError
 from rankfold.neighbors import Engine, GivenEngine, Listing, choose_n_neighbors, live_points
-from rankfold.neighbors.dimension import DIFFUSE_NEIGHBORS, DIMENSION_NEIGHBORS
+from rankfold.neighbors.exact import DIFFUSE_NEIGHBORS, DIMENSION_NEIGHBORS
 from rankfold.types import FloatArray, IntArray, Neighbors
 
 NEARLY_ZERO = 1e-12

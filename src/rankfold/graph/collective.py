@@ -12,7 +12,7 @@ from scipy import sparse
 
 from rankfold.graph.adaptive import ClosedForm, candidate_lists, stored_width
 from rankfold.neighbors import DynamicEngine, Engine, Learned, Round, live_points
-from rankfold.neighbors.dimension import DIFFUSE_NEIGHBORS
+from rankfold.neighbors.exact import DIFFUSE_NEIGHBORS
 from rankfold.parallel import in_order
 from rankfold.solvers import DIRECT_LIMIT, SOLVERS, Boundary, Effort, System
 from rankfold.types import NOBODY, FloatArray, IntArray, Neighbors
@@ -306,11 +306,12 @@ def profiles(
         np.repeat(np.arange(n_points), np.diff(weights.indptr)), spread, n_points
     ))  # fmt: skip
 
+    ends, columns = weights.indptr.astype(np.int64), weights.indices.astype(np.int32, copy=False)
+
     def solved(block: tuple[int, int]) -> tuple[Any, ...]:
-        found: tuple[Any, ...] = solve(
-            weights.indptr, weights.indices, spread, inverse, *block, tol
-        )
-        return found
+        counts, queries, values, *others = solve(ends, columns, spread, inverse, *block, tol)
+        n = int(counts.sum())
+        return counts, queries[:n].copy(), values[:n].copy(), *others
 
     parts = list(in_order(solved, _blocks(n_points), n_jobs, bool(progress), progress))
     counts, queries, values, diagonal, missing = (

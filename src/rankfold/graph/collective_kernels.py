@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from rankfold.compilation import compiled
 
 UNTOUCHED, TOUCHED, QUEUED = np.uint8(0), np.uint8(1), np.uint8(2)
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def solve(indptr, indices, spread, inverse, first, end, tol):  # type: ignore[no-untyped-def]
     """Find rows of ``G = (I + 2 lambda L)^-1``, one after the other.
 
     Returns
     -------
     counts, columns, values : arrays
-        The rows: so many entries each, all of them in one.
+        The rows: so many entries each, all of them in one, which may be longer.
     diagonal : array
     missing : array
         What the exact row has more, at most, in the Euclidean norm.
@@ -57,7 +58,8 @@ def solve(indptr, indices, spread, inverse, first, end, tol):  # type: ignore[no
         if n + n_touched > size:
             size = 2 * size + n_touched
             more, larger = np.empty(size, dtype=np.int32), np.empty(size, dtype=np.float32)
-            more[:n], larger[:n] = columns[:n], values[:n]
+            for place in range(n):
+                more[place], larger[place] = columns[place], values[place]
             columns, values = more, larger
         diagonal[point - first], before = value[point], n
         squares = 0.0
@@ -71,10 +73,10 @@ def solve(indptr, indices, spread, inverse, first, end, tol):  # type: ignore[no
             mark[one] = UNTOUCHED
         counts[point - first] = n - before
         missing[point - first] = np.sqrt(squares)
-    return counts, columns[:n].copy(), values[:n].copy(), diagonal, missing
+    return counts, columns, values, diagonal, missing
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def scale(indptr, columns, values, diagonal, missing, tol):  # type: ignore[no-untyped-def]
     """Make rows of G those of F, of length one, in place; return how far off each can be."""
     largest = 1.0 / diagonal.min()
@@ -94,7 +96,7 @@ def scale(indptr, columns, values, diagonal, missing, tol):  # type: ignore[no-u
     return bounds
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def lift(indptr, columns, values, indices, first, end):  # type: ignore[no-untyped-def]
     """Return the squared distance of the rows of some points to those of their candidates."""
     found = np.full((end - first, indices.shape[1]), np.inf)

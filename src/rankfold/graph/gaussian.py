@@ -90,17 +90,17 @@ class GaussianGraph(BaseEstimator):
         if self.bandwidth != "self-tuning":
             check_positive(self.bandwidth, "bandwidth")
         check_flag(self.self_affinity, "self_affinity")
-        ids, nothing = np.arange(engine.n_points), np.empty((0, engine.n_features))
+        indices, nothing = np.arange(engine.n_points), np.empty((0, engine.n_features))
         if self.n_neighbors is None:
             _check_dense(engine.n_points)
-            lists = engine.rows(ids, SCALE_NEIGHBOR)
+            lists = engine.rows(indices, SCALE_NEIGHBOR)
         else:
             check_neighbors(self.n_neighbors)
             lists, self.n_neighbors_ = candidate_lists(engine, self.n_neighbors, 1)
-        self.scales_ = self._scales(engine, lists, ids, nothing)
+        self.scales_ = self._scales(engine, lists, indices, nothing)
         # The same in both directions, unless given distances are not.
         if self.n_neighbors is None:
-            dense = self._dense(engine, ids, nothing, self.scales_, gaussian_weights)
+            dense = self._dense(engine, indices, nothing, self.scales_, gaussian_weights)
             np.maximum(dense, dense.T, out=dense)
             np.fill_diagonal(dense, float(self.self_affinity))
             return dense
@@ -111,28 +111,28 @@ class GaussianGraph(BaseEstimator):
 
     def attach(self, engine: Engine, vectors: FloatArray) -> Weights:
         """Return ``exp(-x) / x`` with ``x = d_ij / (sigma_i sigma_j)``."""
-        ids = np.empty(0, dtype=np.intp)
+        indices = np.empty(0, dtype=np.intp)
         width = SCALE_NEIGHBOR if self.n_neighbors is None else self.n_neighbors_
         lists = engine.search(vectors, max(SCALE_NEIGHBOR, width))
-        scales = self._scales(engine, lists, ids, vectors)
+        scales = self._scales(engine, lists, indices, vectors)
 
         def weigh(relative: FloatArray) -> FloatArray:
             return interpolating(gaussian_weights(relative), relative)
 
         if self.n_neighbors is None:
-            return self._dense(engine, ids, vectors, scales, weigh)
+            return self._dense(engine, indices, vectors, scales, weigh)
         return self._sparse(engine, lists, scales, weigh)
 
     def _dense(
         self,
         engine: Engine,
-        ids: IntArray,
+        indices: IntArray,
         vectors: FloatArray,
         scales: FloatArray,
         weigh: Callable[[FloatArray], FloatArray],
     ) -> FloatArray:
         weights = np.empty((len(scales), engine.n_points))
-        for i, row in enumerate(engine.sq_distances(ids, vectors)):
+        for i, row in enumerate(engine.sq_distances(indices, vectors)):
             weights[i] = weigh(_relative(row, scales[i], self.scales_))
         return weights
 
@@ -149,7 +149,7 @@ class GaussianGraph(BaseEstimator):
         return affinity_matrix(nearest.indices, weights, engine.n_points)
 
     def _scales(
-        self, engine: Engine, lists: Neighbors, ids: IntArray, vectors: FloatArray
+        self, engine: Engine, lists: Neighbors, indices: IntArray, vectors: FloatArray
     ) -> FloatArray:
         """Return ``sigma_i`` of points or of vectors, so that ``x = d_ij / (sigma_i sigma_j)``."""
         if self.bandwidth != "self-tuning":
@@ -159,7 +159,7 @@ class GaussianGraph(BaseEstimator):
         alone = ~np.isfinite(nearest).any(axis=1)
         scales[alone] = 1.0
         for i in np.flatnonzero(scales == 0):
-            chosen = (ids[i : i + 1], vectors[i : i + 1])
+            chosen = (indices[i : i + 1], vectors[i : i + 1])
             (row,) = engine.sq_distances(*chosen)
             scales[i] = np.sqrt(row[row > 0].min(initial=np.inf))
         return np.where(np.isfinite(scales), scales, 1.0)

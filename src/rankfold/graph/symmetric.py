@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from scipy import sparse
 
+from rankfold.compilation import compiled, inner
 from rankfold.types import BoolArray, FloatArray, IntArray, Weights
 
 Lists = tuple[IntArray, FloatArray]
@@ -32,6 +32,8 @@ def link(indices: IntArray, weights: FloatArray) -> sparse.csr_array:
            [0. , 1. , 0. ]])
     """
     n_points = len(indices)
+    # Slices are another type, for which all would be compiled once more.
+    indices, weights = np.ascontiguousarray(indices), np.ascontiguousarray(weights)
     counts = _count(indices, weights)
     total = int(counts.sum())
     wide = np.int32 if total < np.iinfo(np.int32).max else np.int64
@@ -43,7 +45,7 @@ def link(indices: IntArray, weights: FloatArray) -> sparse.csr_array:
     return sparse.csr_array((data, columns, indptr), shape=(n_points, n_points))
 
 
-@njit(cache=True, nogil=True)
+@inner()
 def _returned(indices, weights, point, other):  # type: ignore[no-untyped-def]
     """Return the weight that another point gives back to this one; zero if it does not."""
     for place in range(indices.shape[1]):
@@ -52,7 +54,7 @@ def _returned(indices, weights, point, other):  # type: ignore[no-untyped-def]
     return weights.dtype.type(0)
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def _count(indices, weights):  # type: ignore[no-untyped-def]
     counts = np.zeros(len(indices), dtype=np.int64)
     for point in range(len(indices)):
@@ -65,7 +67,7 @@ def _count(indices, weights):  # type: ignore[no-untyped-def]
     return counts
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def _fill(indices, weights, ends, columns, data):  # type: ignore[no-untyped-def]
     """Write every row's entries from its current end on."""
     for point in range(len(indices)):
@@ -161,7 +163,7 @@ def _fresh_rows(lists: Lists, rows: IntArray, around: IntArray) -> sparse.csr_ar
     return fresh
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def _copy(old_indptr, old_columns, old_data, kept, indptr, columns, data):  # type: ignore[no-untyped-def]
     """Copy the rows that are kept to where they begin now."""
     for row in range(len(kept)):

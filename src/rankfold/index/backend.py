@@ -21,6 +21,7 @@ from rankfold.check import (
 from rankfold.errors import InputError
 from rankfold.graph.adaptive import choose_from_sample, stored_width
 from rankfold.index.learned_graph import learned_graph, sweep
+from rankfold.index.texts import EmbedderSettings
 from rankfold.inputs import Points, as_columns
 from rankfold.layout import Layout, Map, check_layout, lay_out, projected
 from rankfold.neighbors import Change, DynamicEngine, Learned, check_state, choose_engine
@@ -265,6 +266,7 @@ class FolderBackend:
         check_state(arrays, settings["engine"])
         check_count(settings["n_neighbors"], "n_neighbors")
         check_flag(settings["numbered"], "numbered")
+        EmbedderSettings.of(settings)
         self._engine = DynamicEngine.restore(arrays, settings["engine"])
         self.n_neighbors = int(settings["n_neighbors"])
         self._map = Map.restore(arrays, settings.get("layout"))
@@ -273,7 +275,7 @@ class FolderBackend:
         if self._map is not None:
             if places is None:  # whoever made the change knew of no map
                 places = self._map.places_of_new(self._engine, change)
-            self._map.append(places)
+            self._map.append(places, len(change.added))
         self._engine.apply(change)
         self._changed.append((sequence, np.union1d(change.rows, change.removed)))
 
@@ -394,6 +396,8 @@ class FolderBackend:
                 "list_width": engine.width,
                 "engine": settings["engine"]["engine"],
                 "columns": self.store.columns,
+                "text_columns": self.store.text_columns,
+                "embedder": settings.get("embedder"),
                 "layout": self.layout,
                 "learned": self._learned_facts(engine),
                 "source": settings.get("source", {}),

@@ -56,7 +56,7 @@ class Filter:
         while True:
             length = max(1, min(length, engine.n_alive))
             ranking = ranker.rank_query(query, top=length, include_query=include_query)
-            places = self._places(ranking.ids)
+            places = self._places(ranking.indices)
             if len(places) >= enough or length == engine.n_alive:
                 return _shortened(ranking, places, top)
             if no_score_is_negative and ranking.scores[-1] == 0:
@@ -70,7 +70,7 @@ class Filter:
         engine = ranker.engine_
         checked = check_query(query, engine.n_points, engine.n_features)
         shown = places[ranking.scores[places] > 0]
-        reached = ranking.ids[shown]
+        reached = ranking.indices[shown]
         nearest = self._nearest(engine, checked, reached, enough - len(reached))
         answer = ranking.solution.take(shown, certified=False)
         return replace(ranking, solution=with_unreached(engine, checked, answer, nearest))
@@ -82,14 +82,14 @@ class Filter:
         self._allowed = np.zeros(engine.n_points, dtype=bool)
         self._allowed[self._matching] = True
         if not include_query:
-            self._allowed[query.ids] = False
+            self._allowed[query.indices] = False
         n_allowed = int(np.count_nonzero(self._allowed))
         enough = min(top, n_allowed)
         length = int(FIRST_SURPLUS * enough * engine.n_alive / max(1, n_allowed))
         return length, enough
 
-    def _places(self, ids: IntArray) -> IntArray:
-        return np.flatnonzero(self._allowed[ids])
+    def _places(self, indices: IntArray) -> IntArray:
+        return np.flatnonzero(self._allowed[indices])
 
     def _nearest(self, engine: Engine, query: Query, reached: IntArray, count: int) -> IntArray:
         others = self._allowed.copy()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +15,7 @@ from weakref import finalize
 import numpy as np
 
 from rankfold.check import (
+    about,
     as_list,
     check_as_many,
     check_choice,
@@ -26,15 +27,16 @@ from rankfold.check import (
 from rankfold.embedding import ShapeEmbedding
 from rankfold.errors import InputError, StorageError
 from rankfold.index.backend import FolderBackend, built, checked_input
-from rankfold.index.query import IndexQuery, QueryExecutor, Reason, Results
+from rankfold.index.query import IndexQuery, Matches, QueryExecutor, Reason, Results
 from rankfold.index.ranker_cache import adapted
+from rankfold.index.texts import TextVectors, required, text_input
 from rankfold.inputs import as_columns
 from rankfold.layout import Layout
 from rankfold.neighbors import Learned, live_points
 from rankfold.rankers import RANKERS, Ranker
 from rankfold.storage import Store
 from rankfold.storage.columns import distinct_ids
-from rankfold.types import FloatArray, IntArray
+from rankfold.types import DEFAULT_RECALL, FloatArray, IntArray
 
 if TYPE_CHECKING:
     from rankfold.evaluation import Evaluation
@@ -63,23 +65,28 @@ class Index:
     400
     """
 
-    writable, outsiders_filter = True, True
+    writable, outsiders_filter, has_words = True, True, True
 
-    def __init__(self, backend: FolderBackend, temporary: Path | None = None) -> None:
+    def __init__(
+        self, backend: FolderBackend, temporary: Path | None = None, embedder: Any = None
+    ) -> None:
         self._backend, self._executor = backend, QueryExecutor(backend)
+        self._texts = TextVectors(lambda: backend.store.settings, embedder)
         self._discard = None if temporary is None else finalize(self, rmtree, temporary, True)
 
     @classmethod
     def build(
         cls,
-        X: Any,
+        X: Any = None,
         ids: Any = None,
         payload: Any = None,
         *,
+        texts: Any = None,
+        embedder: str | Callable[[list[str]], Any] | None = None,
         path: str | Path | None = None,
-        metric: Literal["euclidean", "cosine"] = "euclidean",
+        metric: Literal["euclidean", "cosine"] | None = None,
         n_neighbors: int | Literal["auto"] = "auto",
-        recall: float = 0.99,
+        recall: float = DEFAULT_RECALL,
         layout: Layout = "pca",
         replace: bool = False,
         source: dict[str, Any] | None = None,
@@ -89,14 +96,23 @@ class Index:
 
         Parameters
         ----------
-        X : array, shape (n_points, n_features)
+        X : array, shape (n_points, n_features), optional
+            May be left out where there are texts.
         ids : sequence of str and int, optional
             All different; row numbers by default.
         payload : dict, DataFrame, Arrow table or path of a Parquet or csv file, optional
             Columns of whole numbers, numbers, texts, truth values or None.
+        texts : list of str, or str, optional
+            A text for each point, of which the embedder makes its vector, kept in the column
+            ``text``; or the column of the payload that holds them.
+        embedder : str or callable, optional
+            "wordllama", "sentence-transformers/NAME", "openai:NAME", or what takes a list of
+            texts and returns an array. Then queries, too, may be texts. Its name is kept with
+            the index; a callable is given again when the index is opened.
         path : str or Path, optional
             The folder to keep it in; without, it is kept in a temporary one until it is saved.
-        metric : {"euclidean", "cosine"}
+        metric : {"euclidean", "cosine"}, optional
+            "cosine" where there is an embedder, else "euclidean".
         n_neighbors : int or "auto"
             Neighbours in the graph of every method, where a query does not ask for another
             number. "auto" chooses 10 on clean manifolds and 20 in diffuse data, now and for good.
@@ -112,11 +128,15 @@ class Index:
         progress : bool
             Whether to show bars on stderr.
         """
-        points = checked_input(X, ids, payload, metric, recall, layout)
         if path is not None:
             Store.check_place(path, replace=replace)
-        arrays, settings = built(points, metric, n_neighbors, recall, layout, progress)
+        X, payload, kept = text_input(X, ids, payload, texts, embedder, progress)
+        chosen = metric or ("euclidean" if kept is None else "cosine")
+        points = checked_input(X, ids, payload, chosen, recall, layout)
+        arrays, settings = built(points, chosen, n_neighbors, recall, layout, progress)
         settings["source"] = source or {}
+        if kept is not None:
+            settings["embedder"] = kept._asdict()
         temporary = None
         if path is None:
             temporary = Path(mkdtemp(prefix="rankfold-"))
@@ -124,14 +144,20 @@ class Index:
         names = range(len(points)) if points.ids is None else points.ids
         try:
             Store.create(path, arrays, settings, names, points.payload, replace=replace)
-            return cls(FolderBackend(Store.open(path, write=True)), temporary)
+            return cls(FolderBackend(Store.open(path, write=True)), temporary, embedder)
         except BaseException:
             if temporary is not None:
                 rmtree(temporary, ignore_errors=True)
             raise
 
     @classmethod
-    def open(cls, path: str | Path, write: bool = False) -> Self:
+    def open(
+        cls,
+        path: str | Path,
+        write: bool = False,
+        *,
+        embedder: str | Callable[[list[str]], Any] | None = None,
+    ) -> Self:
         """Open an index; its arrays are mapped into memory.
 
         Parameters
@@ -140,11 +166,13 @@ class Index:
             The folder.
         write : bool
             Whether it is to be changed. One process at a time may open a folder so.
+        embedder : str or callable, optional
+            What makes vectors of texts, as for `build`; by default what the index names.
         """
         backend = FolderBackend(Store.open(path, write))
         try:
             backend.follow()  # reads all that queries need
-            index = cls(backend)
+            index = cls(backend, embedder=embedder)
         except BaseException:
             backend.close()
             raise
@@ -156,6 +184,8 @@ class Index:
         vectors: Any = None,
         weights: Any = None,
         *,
+        text: str | Sequence[str] | None = None,
+        words: str | None = None,
         negative: Any = None,
         negative_vectors: Any = None,
         where: str | None = None,
@@ -164,6 +194,9 @@ class Index:
         diversity: float = 0.0,
         method: str = "ran",
         include_query: bool = False,
+        min_score: float | None = None,
+        group_by: str | None = None,
+        per_group: int = 1,
         **parameters: Any,
     ) -> Results:
         """Rank the points of the index.
@@ -175,7 +208,13 @@ class Index:
         vectors : array, shape (n_features,), or list of such arrays, optional
             Examples that are not in the index. `query_batch` takes an array of many queries.
         weights : sequence of float, optional
-            How much each example counts, ids first, then vectors.
+            How much each example counts, ids first, then vectors, then texts.
+        text : str or list of str, optional
+            Examples in words, of which the embedder of the index makes vectors.
+        words : str, optional
+            Words to look for in the payload, as `find` does. What has them, what is near, and
+            what the method ranks first are then three lists, fused by reciprocal ranks;
+            ``results.lists`` says what each of them added to each score.
         negative : id or list of ids, optional
             Examples of what is not looked for.
         negative_vectors : array, optional
@@ -186,35 +225,50 @@ class Index:
         top, offset : int
             How many results, and how many to skip before.
         diversity : float
-            From 0, as ranked, to 1, as different from each other as can be.
+            From 0, as ranked, to 1, as different from each other as can be: maximal marginal
+            relevance (MMR).
         method : str
             A name of RANKERS.
         include_query : bool
             Whether the query's own points may be among the results.
+        min_score : float, optional
+            The least score of a result. ``results.threshold`` says of which results that is
+            proven, and whether it is proven that no other point scores as much.
+        group_by : str, optional
+            A column of the payload; no more than ``per_group`` results have one value of it.
+            Points without a value are left out.
+        per_group : int
+            How many.
         **parameters
             Parameters of the method, such as ``smoothness=10``.
         """
         asked = IndexQuery(
-            ids,
-            vectors,
-            weights,
-            negative,
-            negative_vectors,
-            where,
-            top,
-            offset,
-            diversity,
-            method,
-            include_query,
-            parameters,
+            ids=ids,
+            vectors=vectors,
+            weights=weights,
+            text=text,
+            words=words,
+            negative=negative,
+            negative_vectors=negative_vectors,
+            where=where,
+            top=top,
+            offset=offset,
+            diversity=diversity,
+            method=method,
+            include_query=include_query,
+            min_score=min_score,
+            group_by=group_by,
+            per_group=per_group,
+            parameters=parameters,
         )
-        return Results(*self._executor.answer(asked), asked, self)
+        return self._ask(asked)
 
     def query_batch(
         self,
         ids: Any = None,
         vectors: Any = None,
         *,
+        texts: Sequence[str] | None = None,
         where: str | None = None,
         top: int = 10,
         offset: int = 0,
@@ -235,10 +289,12 @@ class Index:
             One query for each.
         vectors : array, shape (n_queries, n_features), optional
             One query for each row; they follow those of the ids.
+        texts : list of str, optional
+            One query for each; they follow those of the vectors.
         where, top, offset, diversity, method, include_query, **parameters
             As for `query`, for every query.
         n_jobs : int
-            Threads that share the queries.
+            Threads that share the queries; with ``where`` or ``diversity`` there is one.
         progress : bool
             Whether to show a bar on stderr.
 
@@ -252,14 +308,25 @@ class Index:
         [3, 3, 3, 3, 3, 3, 3]
         """
         check_count(n_jobs, "n_jobs")
-        given: list[tuple[Any, Any]] = [(one, None) for one in as_list(ids)]
-        given += [(None, one) for one in (() if vectors is None else check_rows(vectors))]
-        settings = (where, top, offset, diversity, method, include_query, parameters)
-        asked = [IndexQuery(i, v, None, None, None, *settings) for i, v in given]
+        settings = IndexQuery(
+            where=where,
+            top=top,
+            offset=offset,
+            diversity=diversity,
+            method=method,
+            include_query=include_query,
+            parameters=parameters,
+        )
+        rows = () if vectors is None else check_rows(vectors)
+        asked = [replace(settings, ids=one) for one in as_list(ids)]
+        asked += [replace(settings, vectors=one) for one in rows]
+        if texts is not None:
+            made = self._texts.of_query(texts)
+            pairs = zip(as_list(texts), made, strict=True)
+            asked += [replace(settings, text=one, text_vectors=row[None, :]) for one, row in pairs]
         if not asked:
             return []
-        answers = self._executor.answer_many(asked, n_jobs, progress)
-        return [Results(*answer, one, self) for one, answer in zip(asked, answers, strict=True)]
+        return self._executor.answer_many(asked, self, n_jobs, progress)
 
     def search(
         self, X: Any, k: int = 10, *, n_jobs: int = 1, progress: bool = False, **parameters: Any
@@ -366,17 +433,72 @@ class Index:
                 fitted[one] = self._executor.fitted(one or "distance", {}, engine)
             return run_task(fitted, task, base=base, progress=progress, seed=seed)
 
-    def add(self, vectors: Any, ids: Any = None, payload: Any = None) -> list[Any]:
+    def find(
+        self,
+        words: str,
+        columns: Sequence[str] | None = None,
+        *,
+        where: str | None = None,
+        top: int = 10,
+        offset: int = 0,
+    ) -> Matches:
+        """Find points by words in the texts of their payload.
+
+        Points that hold any of the words come best first by BM25: rare words count more, and
+        more in short texts. Case and accents make no difference.
+
+        Parameters
+        ----------
+        words : str
+            Words, "phrases in quotes", and beginnings of words such as ``che*``.
+        columns : list of str, optional
+            Text columns to look in; all by default.
+        where : str, optional
+            A condition, as for `query`.
+        top, offset : int
+            How many results, and how many to skip before.
+
+        Examples
+        --------
+        >>> from rankfold import Index
+        >>> notes = ["the chess club", "the café is open", "chess openings"]
+        >>> with Index.build([[0.0], [1.0], [2.0]], payload={"note": notes}) as index:
+        ...     index.find("chess").ids, index.find("Cafe").ids, index.find("open*").ids
+        ([2, 0], [1], [2, 1])
+        """
+        check_count(top, "top")
+        check_count(offset, "offset", least=0)
+        with self._backend.current():
+            store = self._backend.store
+            slots, scores = store.find(words, columns, where, offset + top)
+            ids, payload = store.points_of(slots[offset:])
+            return Matches(ids, payload, scores[offset:], offset)
+
+    def add(
+        self,
+        vectors: Any = None,
+        ids: Any = None,
+        payload: Any = None,
+        *,
+        texts: Sequence[str] | None = None,
+    ) -> list[Any]:
         """Add points and return their ids.
 
         Parameters
         ----------
-        vectors : array, shape (n_points, n_features)
+        vectors : array, shape (n_points, n_features), optional
+            May be left out where there are texts.
         ids : sequence of str and int, optional
             May be left out where the index was built without; then numbers go on from the largest.
         payload : as for `build`, optional
             Columns that the index has; what is left out is missing.
+        texts : list of str, optional
+            A text for each point, of which the embedder of the index makes its vector. They may
+            also be in the payload, in the column that the index keeps them in.
         """
+        if vectors is None or texts is not None:
+            found, payload = self._texts.of_points(vectors, payload, texts, None)
+            vectors = required(found)
         with self._backend.changing() as engine:
             checked = check_vectors(vectors, engine.n_features)
             names = self._next_ids(len(checked)) if ids is None else as_list(ids)
@@ -386,19 +508,30 @@ class Index:
                 self._backend.change((), checked, names, columns)
             return names
 
-    def upsert(self, vectors: Any, ids: Any, payload: Any = None) -> None:
+    def upsert(
+        self,
+        vectors: Any = None,
+        ids: Any = None,
+        payload: Any = None,
+        *,
+        texts: Sequence[str] | None = None,
+    ) -> None:
         """Add points, in the place of those that have the same ids; in one step.
 
         Parameters
         ----------
-        vectors : array, shape (n_points, n_features)
+        vectors : array, shape (n_points, n_features), optional
+            May be left out where there are texts.
         ids : id or list of ids
         payload : as for `build`, optional
             Columns that the index has; what is left out is missing. `update` keeps what is there.
+        texts : list of str, optional
+            As for `add`.
         """
         names = as_list(ids)
+        vectors, payload = self._texts.of_points(vectors, payload, texts, len(names))
         with self._backend.changing() as engine:
-            checked = check_vectors(vectors, engine.n_features)
+            checked = check_vectors(required(vectors), engine.n_features)
             check_as_many(checked, names)
             columns = as_columns(payload, len(names))
             store = self._backend.store
@@ -419,7 +552,14 @@ class Index:
             if len(slots):
                 self._backend.change(slots)
 
-    def update(self, ids: Any, vectors: Any = None, payload: Any = None) -> None:
+    def update(
+        self,
+        ids: Any,
+        vectors: Any = None,
+        payload: Any = None,
+        *,
+        texts: Sequence[str] | None = None,
+    ) -> None:
         """Give points other vectors, another payload, or both.
 
         Points with other vectors are then the last to have arrived; payload alone is changed
@@ -432,8 +572,12 @@ class Index:
             Without, they stay where they are.
         payload : as for `build`, optional
             Columns to change; the others stay as they are.
+        texts : list of str, optional
+            Other texts, of which the embedder makes other vectors; also where they are in the
+            payload, in the column that the index keeps them in.
         """
         names = as_list(ids)
+        vectors, payload = self._texts.of_points(vectors, payload, texts, len(names))
         with self._backend.changing() as engine:
             store = self._backend.store
             slots = self._slots(names)
@@ -542,6 +686,56 @@ class Index:
                 for point, vector in zip(found, engine.vectors(slots), strict=True):
                     point["vector"] = vector
             return found
+
+    def count(self, where: str | None = None) -> int:
+        """Return how many points there are, or how many meet a condition.
+
+        Examples
+        --------
+        >>> from rankfold import Index
+        >>> with Index.build([[0.0], [1.0], [2.0]], payload={"price": [3, 8, None]}) as index:
+        ...     index.count(), index.count("price < 5")
+        (3, 1)
+        """
+        with self._backend.current(), about("where"):
+            return self._backend.store.count(where)
+
+    def scroll(
+        self,
+        where: str | None = None,
+        *,
+        top: int = 100,
+        after: Any = None,
+        vectors: bool = False,
+    ) -> list[dict[str, Any]]:
+        """Return points, some at a time, in the order of their ids: numbers, then texts.
+
+        Whatever is added, removed or merged between two calls: a point that is there all the
+        time comes exactly once.
+
+        Parameters
+        ----------
+        where : str, optional
+            A condition, as for `query`.
+        top : int
+            How many points.
+        after : id, optional
+            The last id that was seen, of a point that need not be there any more.
+        vectors : bool
+            As for `get`.
+
+        Examples
+        --------
+        >>> from rankfold import Index
+        >>> with Index.build([[0.0], [1.0], [2.0]], ids=["c", "a", "b"]) as index:
+        ...     page = index.scroll(top=2)
+        ...     rest = index.scroll(top=2, after=page[-1]["id"])
+        >>> [point["id"] for point in page], [point["id"] for point in rest]
+        (['a', 'b'], ['c'])
+        """
+        check_count(top, "top")
+        with self._backend.current(), about("where"):
+            return self.get(self._backend.store.ids_after(after, where, top), vectors=vectors)
 
     def holds(self, ids: Any) -> list[bool]:
         """Tell of each id whether a point has it; one question, however many there are."""
@@ -707,8 +901,10 @@ class Index:
             return engine.n_alive
 
     def _ask(self, asked: IndexQuery) -> Results:
-        """Answer a query."""
-        return Results(*self._executor.answer(asked), asked, self)
+        """Answer a query; its texts are embedded before anything is locked."""
+        if asked.text and asked.text_vectors is None:
+            asked = replace(asked, text_vectors=self._texts.of_query(asked.text))
+        return self._executor.answer(asked, self)
 
     def _reason(self, asked: IndexQuery, point: Any) -> Reason:
         """Explain the place of a point in the answer to a query."""

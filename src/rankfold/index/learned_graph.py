@@ -112,9 +112,12 @@ class Stages:
 
     def _read(self) -> Stage | None:
         found = self.path.lstat()  # a link is none of ours, and what is no file may never end
-        if not S_ISREG(found.st_mode) or found.st_size > 8 * int(np.prod(self.shape)) + ROOM:
+        most = 8 * int(np.prod(self.shape)) + ROOM
+        if not S_ISREG(found.st_mode) or found.st_size > most:
             return None
         with self.path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+            if sum(part.file_size for part in archive.zip.infolist()) > most:  # once unpacked
+                return None
             described = json.loads(archive["described"].tobytes())
             if described["state"] != self.state:
                 return None

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -15,17 +16,30 @@ from rankfold.check import (
     check_choice,
     check_count,
     check_examples,
+    check_number,
     check_share,
     check_vectors,
     check_weights,
 )
 from rankfold.diversity import diverse, n_candidates
-from rankfold.errors import InputError
+from rankfold.errors import InputError, MissingExtraError
 from rankfold.explanation import Explanation, draw_explanation, explain
 from rankfold.index.backend import FolderBackend
 from rankfold.index.filters import Filter, no_ranking
 from rankfold.index.ranker_cache import RankerCache, defaults_of
+from rankfold.index.scores import (
+    BY_DISTANCE,
+    Contribution,
+    RankedList,
+    Threshold,
+    contributions,
+    fuse,
+    list_depth,
+    scaled,
+    scaled_explanation,
+)
 from rankfold.neighbors import Engine, VectorEngine
+from rankfold.parallel import in_order
 from rankfold.rankers import RANKERS, Distance, Ranker
 from rankfold.storage import Store
 from rankfold.types import FloatArray, IntArray, Query, Ranking
@@ -38,21 +52,29 @@ class IndexQuery:
     What can be checked without the index is checked at once.
     """
 
-    ids: Any
-    vectors: Any
-    weights: Any
-    negative: Any
-    negative_vectors: Any
-    where: Any
-    top: int
-    offset: int
-    diversity: float
-    method: str
-    include_query: bool
+    ids: Any = None
+    vectors: Any = None
+    weights: Any = None
+    text: Any = None
+    text_vectors: FloatArray | None = None
+    """Vectors of the texts, once they are made."""
+    words: str | None = None
+    negative: Any = None
+    negative_vectors: Any = None
+    where: Any = None
+    top: int = 10
+    offset: int = 0
+    diversity: float = 0.0
+    method: str = "ran"
+    include_query: bool = False
+    min_score: float | None = None
+    group_by: str | None = None
+    per_group: int = 1
     parameters: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "ids", as_list(self.ids))
+        object.__setattr__(self, "text", as_list(self.text))
         object.__setattr__(self, "negative", as_list(self.negative))
         check_examples(self.vectors, "query_batch")
         check_examples(self.negative_vectors, "query_batch", "negative_vectors")
@@ -60,6 +82,19 @@ class IndexQuery:
         check_count(self.top, "top")
         check_count(self.offset, "offset", least=0)
         check_share(self.diversity, "diversity", zero=True, one=True)
+        check_count(self.per_group, "per_group")
+        if self.min_score is not None:
+            check_number(self.min_score, "min_score")
+        if self.group_by is not None and (self.diversity or self.min_score is not None):
+            raise InputError(
+                "group_by is given beside diversity or min_score; ask for one of them.", "group_by"
+            )
+        if self.words is not None and "fusion" in self.parameters:
+            raise InputError(
+                "words and fusion are both given, but words are fused with distance and shape by "
+                "reciprocal ranks; leave fusion out.",
+                "words",
+            )
 
     @property
     def wanted(self) -> int:
@@ -88,13 +123,18 @@ class IndexQuery:
                 f"{twice!r} is an example more than once, among ids and negative; name it once, "
                 "and give it a larger weight to make it count more."
             )
-        vectors = _vectors(self.vectors, n_features, "vectors")
+        vectors = np.concatenate(
+            [
+                _vectors(self.vectors, n_features, "vectors"),
+                _vectors(self.text_vectors, n_features, "text"),
+            ]
+        )
         opposed = _vectors(self.negative_vectors, n_features, "negative_vectors")
         n_ids, n_positive = len(self.ids), len(self.ids) + len(vectors)
         if not n_positive:
             raise InputError(
-                "the query has no example of what is looked for: give ids of points, vectors, "
-                "or both."
+                "the query has no example of what is looked for: give ids of points, vectors or a "
+                "text. Words alone are looked for by find."
             )
         given: FloatArray = np.ones(n_positive)
         if self.weights is not None:
@@ -102,7 +142,7 @@ class IndexQuery:
                 given = check_weights(self.weights, n_positive)
         if not (given > 0).all():
             raise InputError(
-                f"weights is {self.weights!r}, but those of ids and vectors must be above zero; "
+                f"weights is {self.weights!r}, but those of examples must be above zero; "
                 "name what is not looked for as negative.",
                 "weights",
             )
@@ -136,8 +176,129 @@ class Queryable(Protocol):
         """Explain the place of a point in the answer to a query."""
 
 
+class ResultRows:
+    """What all lists of results can be turned into: rows, columns, a frame."""
+
+    ids: list[Any]
+    payload: dict[str, list[Any]]
+
+    @property
+    def offset(self) -> int:
+        """How many results were skipped before these."""
+        raise NotImplementedError
+
+    def measured(self) -> dict[str, FloatArray]:
+        """Return scores and, where there are any, their parts."""
+        raise NotImplementedError
+
+    @property
+    def proven(self) -> list[bool] | None:
+        """Of which results it is proven that they score ``min_score``; None without one."""
+        return None
+
+    def contributions(self, place: int) -> dict[str, dict[str, Any]]:
+        """Return what each of several lists added to one result; nothing where there is one."""
+        return {}
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a row for every result: rank, id, score, its parts, and payload.
+
+        The parts are ``shape`` and ``distance``, where both were fused; ``lists`` says what each
+        list of a hybrid query added.
+        """
+        first = self.offset + 1
+        columns = self.measured()
+        lists = [self.contributions(place) for place in range(len(self.ids))]
+        proven = self.proven
+        return [
+            {
+                "rank": first + place,
+                "id": name,
+                **{column: float(values[place]) for column, values in columns.items()},
+                **({} if proven is None else {"proven": proven[place]}),
+                **({"lists": lists[place]} if lists[place] else {}),
+                "payload": {column: values[place] for column, values in self.payload.items()},
+            }
+            for place, name in enumerate(self.ids)
+        ]
+
+    def columns(self) -> dict[str, list[Any]]:
+        """Return the results column by column: rank, id, score, its parts, and payload.
+
+        Of a hybrid query, ``words_rank``, ``distance_rank`` and ``shape_rank`` are places in its
+        lists. A column of the payload that is called like one of the others, such as ``rank``, is
+        ``payload.rank``.
+        """
+        first = self.offset + 1
+        lists = [self.contributions(place) for place in range(len(self.ids))]
+        own = {
+            "rank": list(range(first, first + len(self.ids))),
+            "id": self.ids,
+            **{name: values.tolist() for name, values in self.measured().items()},
+            **({} if self.proven is None else {"proven": self.proven}),
+            **{
+                f"{name}_rank": [one[name]["rank"] for one in lists]
+                for name in (lists[0] if lists else ())
+            },
+        }
+        taken = {*own, "shape", "distance"}
+        payload = {
+            f"payload.{name}" if name in taken else name: values
+            for name, values in self.payload.items()
+        }
+        return {**own, **payload}
+
+    def to_frame(self) -> Any:
+        """Return the results as a frame of pandas, a row for each: the columns of `columns`."""
+        try:
+            import pandas as pd
+        except ImportError:
+            raise MissingExtraError("pandas", "pandas") from None
+        return pd.DataFrame(self.columns())
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.ids)
+
+
 @dataclass(frozen=True, eq=False)
-class Results:
+class Matches(ResultRows):
+    """Points that were found by words, best first.
+
+    Parameters
+    ----------
+    ids : list of str and int
+    payload : dict of str to list
+        Columns, a value for each id.
+    scores : array of float
+        Of BM25: they compare results of the same words, not of others.
+    offset : int
+        How many results were skipped before these.
+    """
+
+    ids: list[Any]
+    payload: dict[str, list[Any]]
+    scores: FloatArray
+    offset: int = 0
+
+    def measured(self) -> dict[str, FloatArray]:
+        """Return the scores."""
+        return {"score": self.scores}
+
+    def __repr__(self) -> str:
+        return f"Matches({len(self)} points, {_first_few(self)})"
+
+
+def _first_few(results: Matches | Results) -> str:
+    pairs = zip(results.ids[:5], results.scores[:5], strict=True)
+    best = ", ".join(f"{name!r}: {score:.3g}" for name, score in pairs)
+    return f"{{{best}{', ...' if len(results) > 5 else ''}}}"
+
+
+@dataclass(frozen=True, eq=False)
+class Results(ResultRows):
     """The answer to a query, best first.
 
     Parameters
@@ -146,9 +307,15 @@ class Results:
     payload : dict of str to list
         Columns, a value for each id.
     ranking : Ranking
-        Scores with their error bound; its ``ids`` are the slots of the points.
+        Scores with their error bound; its ``indices`` are the slots of the points.
     query : IndexQuery
         What was asked.
+    lists : dict of str to list of Contribution
+        For a query with ``words``: what the lists "words", "distance" and "shape" added to the
+        score of each result; else empty.
+    threshold : Threshold or None
+        For a query with ``min_score``: of which results it is proven that they score as much, and
+        whether that no other point does.
     """
 
     ids: list[Any]
@@ -156,6 +323,18 @@ class Results:
     ranking: Ranking
     query: IndexQuery
     index: Queryable
+    lists: dict[str, list[Contribution]] = field(default_factory=dict)
+    threshold: Threshold | None = None
+
+    @property
+    def offset(self) -> int:
+        """How many results were skipped before these."""
+        return self.query.offset
+
+    @property
+    def proven(self) -> list[bool] | None:
+        """Of which results it is proven that they score ``min_score``; None without one."""
+        return None if self.threshold is None else self.threshold.proven.tolist()
 
     @property
     def scores(self) -> FloatArray:
@@ -198,42 +377,6 @@ class Results:
         """Explain why a point has its place; any point of the index but those of the query."""
         return self.index._reason(self.query, point)
 
-    def rows(self) -> list[dict[str, Any]]:
-        """Return a row for every result: rank, id, score, its parts, and payload.
-
-        The parts are ``shape`` and ``distance``, where both were fused.
-        """
-        first = self.query.offset + 1
-        columns = self.measured()
-        return [
-            {
-                "rank": first + place,
-                "id": name,
-                **{column: float(values[place]) for column, values in columns.items()},
-                "payload": {column: values[place] for column, values in self.payload.items()},
-            }
-            for place, name in enumerate(self.ids)
-        ]
-
-    def columns(self) -> dict[str, list[Any]]:
-        """Return the results column by column: rank, id, score, its parts, and payload.
-
-        A column of the payload that is called like one of the others, such as ``rank``, is
-        ``payload.rank``.
-        """
-        first = self.query.offset + 1
-        own = {
-            "rank": list(range(first, first + len(self.ids))),
-            "id": self.ids,
-            **{name: values.tolist() for name, values in self.measured().items()},
-        }
-        taken = {*own, "shape", "distance"}
-        payload = {
-            f"payload.{name}" if name in taken else name: values
-            for name, values in self.payload.items()
-        }
-        return {**own, **payload}
-
     def measured(self) -> dict[str, FloatArray]:
         """Return scores and, where they were fused, their parts: by shape, and distances."""
         found = self.ranking.solution
@@ -241,17 +384,12 @@ class Results:
             return {"score": found.scores}
         return {"score": found.scores, "shape": found.shape, "distance": found.distances}
 
-    def __len__(self) -> int:
-        return len(self.ids)
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self.ids)
+    def contributions(self, place: int) -> dict[str, dict[str, Any]]:
+        """Return what each list added to one result, as JSON can hold it."""
+        return {name: parts[place]._asdict() for name, parts in self.lists.items()}
 
     def __repr__(self) -> str:
-        pairs = zip(self.ids[:5], self.scores[:5], strict=True)
-        best = ", ".join(f"{name!r}: {score:.3g}" for name, score in pairs)
-        more = ", ..." if len(self) > 5 else ""
-        return f"Results({len(self)} points, {{{best}{more}}})"
+        return f"Results({len(self)} points, {_first_few(self)})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -273,7 +411,7 @@ class Reason:
         cls, ranker: Ranker, query: Query, slot: int, ids_of: Callable[[list[int]], list[Any]]
     ) -> Reason:
         """Explain the place of a point in the answer of a ranker."""
-        if slot in query.ids:
+        if slot in query.indices:
             raise InputError(
                 f"{ids_of([slot])[0]!r} is an example of the query, which is not ranked; ask for "
                 "another."
@@ -284,6 +422,10 @@ class Reason:
             slots += [step.start, step.end]
         known = sorted({int(one) for one in slots if one is not None})
         return cls(found, dict(zip(known, ids_of(known), strict=True)))
+
+    def scaled(self, method: str, metric: str) -> Reason:
+        """Return it with score and distance on the scale that an index shows."""
+        return replace(self, explanation=scaled_explanation(self.explanation, method, metric))
 
     def to_text(self, width: int = 78) -> str:
         """Return it in words."""
@@ -313,8 +455,14 @@ class Reason:
         return self.to_text()
 
 
+GROUP_GROWTH = 4
+"""How many more points are ranked than are wanted in groups, and how many more after that."""
+
 OF_A_QUERY = ("budget", "fusion")
 """Parameters that change nothing about what is fitted."""
+
+OF_AN_INDEX = {"distance": {"budget": "auto"}}
+"""Where an index has defaults of its own: plain distance need not measure a million points."""
 
 
 class QueryExecutor:
@@ -328,41 +476,56 @@ class QueryExecutor:
     def __init__(self, backend: FolderBackend) -> None:
         self._backend, self._rankers = backend, RankerCache()
 
-    def answer(self, asked: IndexQuery) -> tuple[list[Any], dict[str, list[Any]], Ranking]:
-        """Return ids and payload of the results, and the ranking of their slots."""
+    def answer(self, asked: IndexQuery, index: Queryable) -> Results:
+        """Return the results of a query."""
         with self._backend.current() as engine:
-            shown = self._ranking(asked, engine)
+            lists: dict[str, RankedList] = {}
+            shown, threshold = self._ranking(asked, engine, self._filter(asked), lists)
             if asked.offset:
-                shown = _some(shown, slice(asked.offset, None))
-            ids, payload = self._backend.store.points_of(shown.solution.points)
-            return ids, payload, shown
+                kept = slice(asked.offset, None)
+                shown = _some(shown, kept)
+                threshold = None if threshold is None else threshold.take(kept)
+            points = shown.solution.points
+            ids, payload = self._backend.store.points_of(points)
+            parts = contributions(lists, points)
+            return Results(ids, payload, shown, asked, index, parts, threshold)
 
     def answer_many(
-        self, asked: Sequence[IndexQuery], n_jobs: int, progress: bool
-    ) -> list[tuple[list[Any], dict[str, list[Any]], Ranking]]:
+        self, asked: Sequence[IndexQuery], index: Queryable, n_jobs: int, progress: bool
+    ) -> list[Results]:
         """Return what `answer` does of many queries, which differ in their examples alone."""
         with self._backend.current() as engine:
             store, first = self._backend.store, asked[0]
             if first.where is not None or first.diversity or not engine.n_alive:
-                rankings = [self._ranking(one, engine) for one in asked]
+                matching = self._filter(first)
+                rankings: Iterable[Ranking] = in_order(
+                    lambda one: self._ranking(one, engine, matching, {})[0], asked, 1, progress
+                )
             else:
                 ranker = self._fitted(first, engine)
-                rankings = ranker.rank_many(
+                found = ranker.rank_many(
                     [one.query(store, engine.n_features) for one in asked],
                     top=first.wanted,
                     include_query=first.include_query,
                     n_jobs=n_jobs,
                     progress=progress,
                 )
-            shown = rankings
+                rankings = (scaled(one, first.method, engine.metric) for one in found)
+            shown = list(rankings)
             if first.offset:
-                shown = [_some(one, slice(first.offset, None)) for one in rankings]
+                shown = [_some(one, slice(first.offset, None)) for one in shown]
             slots = [one.solution.points for one in shown]
             ends = np.cumsum([0, *map(len, slots)]).tolist()
             ids, payload = store.points_of(np.concatenate(slots))
             return [
-                (ids[a:b], {name: values[a:b] for name, values in payload.items()}, one)
-                for a, b, one in zip(ends, ends[1:], shown, strict=False)
+                Results(
+                    ids[a:b],
+                    {name: values[a:b] for name, values in payload.items()},
+                    ranking,
+                    one,
+                    index,
+                )
+                for a, b, ranking, one in zip(ends, ends[1:], shown, asked, strict=False)
             ]
 
     def reason(self, asked: IndexQuery, point: Any) -> Reason:
@@ -371,26 +534,136 @@ class QueryExecutor:
             store = self._backend.store
             (slot,) = store.slots_of([point])
             query = asked.query(store, engine.n_features)
-            return Reason.of(self._fitted(asked, engine), query, int(slot), store.ids_of)
+            reason = Reason.of(self._fitted(asked, engine), query, int(slot), store.ids_of)
+            return reason.scaled(asked.method, engine.metric)
 
-    def _ranking(self, asked: IndexQuery, engine: VectorEngine) -> Ranking:
-        store = self._backend.store
-        matching = None
-        if asked.where is not None:
-            with about("where"):
-                matching = Filter.of(store, asked.where)
-        query = asked.query(store, engine.n_features)
+    def _filter(self, asked: IndexQuery) -> Filter | None:
+        """Find the points that meet the query's condition, if it has one."""
+        if asked.where is None:
+            return None
+        with about("where"):
+            return Filter.of(self._backend.store, asked.where)
+
+    def _ranking(
+        self,
+        asked: IndexQuery,
+        engine: VectorEngine,
+        matching: Filter | None,
+        lists: dict[str, RankedList],
+    ) -> tuple[Ranking, Threshold | None]:
+        """Rank points, on the scale that is shown; what ``min_score`` left is told beside them.
+
+        The lists of a hybrid query are put into ``lists``.
+        """
+        query = asked.query(self._backend.store, engine.n_features)
+        threshold = None
         if not engine.n_alive:
-            return no_ranking()
+            return no_ranking(), None
+
+        def ranked(length: int) -> Ranking:
+            if asked.words is None:
+                return self._ranked(asked, engine, query, matching, length)
+            return self._hybrid(asked, engine, query, matching, length, lists)
+
+        def shown(ranking: Ranking) -> Ranking:
+            if asked.words is not None:  # scores are made of ranks
+                return ranking
+            return scaled(ranking, asked.method, engine.metric)
+
+        if asked.group_by is not None:
+            return shown(self._grouped(asked, engine, ranked)), None
         length = n_candidates(asked.wanted) if asked.diversity else asked.wanted
+        if asked.min_score is None:
+            ranking = ranked(length)
+        else:
+
+            def cut(most: int, least: float = asked.min_score) -> tuple[Ranking, Threshold]:
+                found = ranked(most + 1)  # one more says whether there are others
+                there, by_rank = len(found) <= most, asked.words is not None
+                return Threshold.cut(
+                    found, shown(found), least, most, all_there=there, by_rank=by_rank
+                )
+
+            ranking, threshold = cut(length)
+            if not threshold.complete and len(ranking) < length:
+                ranking, threshold = cut(len(ranking))  # a shorter list is proven more often
+        if asked.diversity and len(ranking):
+            chosen = with_diversity(engine, ranking, query, asked)
+            if threshold is not None:
+                sure = np.isin(chosen.indices, ranking.indices[threshold.proven])
+                threshold = Threshold(sure, complete=False)
+            ranking = chosen
+        return shown(ranking), threshold
+
+    def _grouped(
+        self, asked: IndexQuery, engine: VectorEngine, ranked: Callable[[int], Ranking]
+    ) -> Ranking:
+        """Return the best results of which no more than some have one value of a column.
+
+        Points without a value are left out. More and more are ranked until there are enough.
+        """
+        column, store = str(asked.group_by), self._backend.store
+        length = asked.wanted
+        while True:
+            length = min(GROUP_GROWTH * length, engine.n_alive)
+            ranking = ranked(length)
+            with about("group_by"):
+                values = store.payload_of(ranking.indices, [column])[column]
+            counts: Counter[Any] = Counter()
+            places = []
+            for place, value in enumerate(values):
+                if value is not None and counts[value] < asked.per_group:
+                    counts[value] += 1
+                    places.append(place)
+            if len(places) >= asked.wanted or length >= engine.n_alive or len(ranking) < length:
+                return _some(ranking, places[: asked.wanted])
+
+    def _ranked(
+        self,
+        asked: IndexQuery,
+        engine: VectorEngine,
+        query: Query,
+        matching: Filter | None,
+        length: int,
+    ) -> Ranking:
         ranker = self._fitted(asked, engine)
         if matching is None:
-            ranking = ranker.rank_query(query, top=length, include_query=asked.include_query)
-        else:
-            ranking = matching.best(ranker, query, length, asked.include_query)
-        if not asked.diversity or not len(ranking):
-            return ranking
-        return with_diversity(engine, ranking, query, asked)
+            return ranker.rank_query(query, top=length, include_query=asked.include_query)
+        return matching.best(ranker, query, length, asked.include_query)
+
+    def _hybrid(
+        self,
+        asked: IndexQuery,
+        engine: VectorEngine,
+        query: Query,
+        matching: Filter | None,
+        length: int,
+        lists: dict[str, RankedList],
+    ) -> Ranking:
+        """Fuse lists by words, by plain distance, and by the shape that a method sees."""
+        store, depth = self._backend.store, max(list_depth(asked.wanted), length)
+        own = np.empty(0, dtype=np.intp) if asked.include_query else query.indices
+        with about("words"):
+            found = store.find(str(asked.words), None, asked.where, depth + len(own))
+        lists["words"] = RankedList(*found).without(own, depth)
+        plain = replace(asked, method="distance", parameters={})
+        ranking = self._ranked(
+            plain, engine, plain.query(store, engine.n_features), matching, depth
+        )
+        near = scaled(ranking, "distance", engine.metric)
+        lists["distance"] = RankedList(near.indices, near.scores)
+        if asked.method != "distance":
+            fusion = {"fusion": "none"} if "fusion" in defaults_of(asked.method) else {}
+            bent = replace(asked, words=None, parameters={**asked.parameters, **fusion})
+            ranking = self._ranked(bent, engine, query, matching, depth)
+            values = scaled(ranking, asked.method, engine.metric).scores
+            reached = np.flatnonzero((ranking.scores > 0) | (asked.method in BY_DISTANCE))
+            lists["shape"] = RankedList(ranking.indices[reached], values[reached])
+        points, scores = fuse(lists)
+        solution = replace(
+            ranking.solution, points=points[:length], scores=scores[:length], certified=False
+        )
+        return replace(ranking, solution=solution)
 
     def fitted(self, method: str, parameters: dict[str, Any], engine: VectorEngine) -> Ranker:
         """Return the ranker that answers queries by a method; inside of `FolderBackend.current`."""
@@ -398,7 +671,8 @@ class QueryExecutor:
 
     def _fitted(self, asked: IndexQuery, engine: VectorEngine) -> Ranker:
         """Return a ranker; queries that differ in budget or fusion share what was fitted."""
-        shared, known = dict(asked.parameters), defaults_of(asked.method)
+        shared = {**OF_AN_INDEX.get(asked.method, {}), **asked.parameters}
+        known = defaults_of(asked.method)
         own = {name: shared.pop(name) for name in OF_A_QUERY if name in shared and name in known}
         with about("parameters"):
             ranker = self._rankers.fitted(asked.method, shared, engine, self._backend)
@@ -411,7 +685,7 @@ class QueryExecutor:
 
 def with_diversity(engine: Engine, ranking: Ranking, query: Query, asked: IndexQuery) -> Ranking:
     """Choose diverse results; the query's own points stay first or last, as they are by rule."""
-    own = np.isin(ranking.ids, query.ids)
+    own = np.isin(ranking.indices, query.indices)
     leading = own & (np.cumsum(~own) == 0)
     if own.all():
         return _some(ranking, slice(0, asked.wanted))

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from rankfold.check import called_here
 from rankfold.errors import InputError
 from rankfold.graph import AdaptiveGraph
 from rankfold.index.backend import FolderBackend
@@ -180,7 +181,7 @@ def check_names(method: str, parameters: Iterable[str]) -> None:
         if name not in known:
             raise InputError(
                 f"method {method!r} has no parameter {name!r} here; it has "
-                f"{', '.join(known) or 'none'}.",
+                f"{', '.join(known) or 'none'}.{called_here(name)}",
                 name,
             )
 

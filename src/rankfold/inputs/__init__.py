@@ -1,10 +1,13 @@
-"""How vectors, ids and payload come in: files of several kinds, folders of images, tables."""
+"""How vectors, ids and payload come in: files, folders of images, tables, and texts."""
 
+from rankfold.inputs.embedder import EMBEDDERS, Embedder
 from rankfold.inputs.files import READERS, read_ids, read_points, read_vectors
 from rankfold.inputs.payload import as_columns, read_payload
 from rankfold.inputs.points import Points
 
 __all__ = [
+    "EMBEDDERS",
+    "Embedder",
     "Points",
     "READERS",
     "as_columns",

@@ -331,14 +331,14 @@ def parse_vectors(text: str, name: str) -> FloatArray:
 
 
 def _json_rows(text: str, name: str) -> list[list[float]]:
-    decoder, rest, lists = json.JSONDecoder(), text, []
-    while rest:
+    decoder, place, lists = json.JSONDecoder(), 0, []
+    while place < len(text):
         try:
-            value, end = decoder.raw_decode(rest)
+            value, end = decoder.raw_decode(text, place)
         except (ValueError, RecursionError) as error:
             raise InputError(f"{name} is not a list of numbers in JSON: {error}.") from None
         lists.append(value)
-        rest = rest[end:].lstrip(" \t\r\n,")
+        place = next((at for at in range(end, len(text)) if text[at] not in " \t\r\n,"), len(text))
     rows: list[Any] = []
     for value in lists:
         nested = isinstance(value, list) and value and isinstance(value[0], list)

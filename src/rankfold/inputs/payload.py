@@ -24,15 +24,15 @@ COLUMN_READERS = {
 }
 
 
-def as_columns(payload: Any, n_rows: int) -> Columns:
+def as_columns(payload: Any, n_rows: int | None) -> Columns:
     """Return payload as lists of plain values, one per row.
 
     Parameters
     ----------
     payload : dict of sequences, pandas.DataFrame, pyarrow.Table, str or path, optional
         Columns, or the name of a .parquet, .csv or .tsv file of them. None is no column.
-    n_rows : int
-        The number of points, and so of values in every column.
+    n_rows : int or None
+        The number of points, and so of values in every column; None for that of the first.
 
     Returns
     -------
@@ -49,8 +49,12 @@ def as_columns(payload: Any, n_rows: int) -> Columns:
     if payload is None:
         return {}
     if isinstance(payload, str | Path):
-        return plain_columns(_from_file(Path(payload)), n_rows, repr(str(payload)))
-    return plain_columns(_from_memory(payload), n_rows, "the payload")
+        columns, name = _from_file(Path(payload)), repr(str(payload))
+    else:
+        columns, name = _from_memory(payload), "the payload"
+    if n_rows is None:
+        n_rows = next((len(values) for values in columns.values() if hasattr(values, "__len__")), 0)
+    return plain_columns(columns, n_rows, name)
 
 
 def read_payload(path: Path, id_column: str | None = None) -> tuple[list[int | str], Columns]:

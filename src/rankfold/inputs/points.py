@@ -187,7 +187,8 @@ def reading(path: Path, kind: str) -> Iterator[None]:
     except (InputError, MissingExtraError):
         raise
     except Exception as error:
-        reason = " ".join(str(error).split())[:200] or type(error).__name__
+        words = " ".join(str(error).split())[:200] or type(error).__name__
+        reason = "".join(letter if letter.isprintable() else "?" for letter in words)
         raise InputError(
             f"{str(path)!r} cannot be read as {kind} ({reason}); "
             "it may be cut off, damaged or of another kind: write it anew."

@@ -155,6 +155,11 @@ def choose(
             "vectors as numeric columns, and check how columns are separated."
         )
     rest = tuple(name for name in names if name != identity and name not in vector)
+    if len(vector) == 1 and not vector_columns and vector[0] in numbers and rest:
+        raise InputError(
+            f"{file} has a single column of numbers, {vector[0]!r}, beside {listed(rest)}: that "
+            "is hardly a vector. If it is one, name it with vector_columns."
+        )
     return Choice(identity, vector, rest if payload_columns is None else tuple(payload_columns))
 
 
@@ -312,7 +317,8 @@ def read_parquet(
     vectors, n_rows = np.empty((0, 1)), 0
     for block, columns in parquet_parts(path, choice.vector, choice.beside):
         if not n_rows:
-            vectors = np.empty((total, block.shape[1]), block.dtype)
+            with reading(path, "Parquet"):  # it may say any number of rows
+                vectors = np.empty((total, block.shape[1]), block.dtype)
         vectors[n_rows : n_rows + len(block)] = block
         n_rows += len(block)
         for name, values in columns.items():
@@ -348,17 +354,26 @@ def parquet_parts(
 ) -> Iterator[tuple[FloatArray, dict[str, list[Any]]]]:
     """Yield vectors and the values of other columns, some rows at a time.
 
-    Without columns of the vector, its blocks have no column.
+    Without columns of the vector, its blocks have no column. There are as many rows in all as the
+    file says.
     """
     pyarrow, name, n_rows, width = pyarrow_parquet(), repr(str(path)), 0, None
     with reading(path, "Parquet"), pyarrow.parquet.ParquetFile(path) as file:
+        total = file.metadata.num_rows
         for batch in file.iter_batches(BATCH, columns=[*vector, *beside]):
             block = _block(batch, vector, n_rows, name) if vector else np.empty((len(batch), 0))
             width = width or block.shape[1]
             if block.shape[1] != width:
                 raise _ragged(name, n_rows, block.shape[1], width)
             n_rows += len(block)
+            if n_rows > total:
+                break
             yield block, {column: values_of(batch.column(column)) for column in beside}
+        if n_rows != total:
+            found = "more" if n_rows > total else n_rows
+            raise InputError(
+                f"{name} should have {total} rows, but has {found}; it is damaged: write it anew."
+            )
 
 
 def read_parquet_columns(path: Path) -> dict[str, list[Any]]:

@@ -91,7 +91,7 @@ def rerank(
     points = check_matrix(candidates, "candidates")
     fitted = (RAN(metric="cosine") if ranker is None else clone(ranker)).fit(points)
     ranking = fitted.rank(vectors=query, top=top)
-    return ranking.ids, ranking.scores
+    return ranking.indices, ranking.scores
 
 
 def check_ranker(ranker: object) -> None:

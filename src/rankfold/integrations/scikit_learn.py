@@ -16,9 +16,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rankfold.check import check_count
 from rankfold.errors import InputError
+from rankfold.evaluation import evaluate
 from rankfold.neighbors import GIVEN_METRICS
-from rankfold.rankers import RAN
-from rankfold.types import Query, Ranking
+from rankfold.rankers import RAN, Ranker
+from rankfold.types import Dataset, Query, Ranking
 
 
 class RankedNeighborsTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -102,7 +103,7 @@ class RankedNeighborsTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMix
         rows = self._checked(X, self.ranker_, reset=False)
         nearest = self.ranker_.engine_.search(rows, 1)
         queries = [
-            Query(ids=int(point)) if sq_distance == 0 else Query(vectors=row)
+            Query(indices=int(point)) if sq_distance == 0 else Query(vectors=row)
             for row, point, sq_distance in zip(
                 rows, nearest.indices[:, 0], nearest.sq_distances[:, 0], strict=True
             )
@@ -127,7 +128,7 @@ class RankedNeighborsTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMix
 
     def _graph(self, rankings: list[Ranking]) -> sparse.csr_matrix:
         width = self.n_neighbors + 1
-        columns = np.concatenate([ranking.ids for ranking in rankings])
+        columns = np.concatenate([ranking.indices for ranking in rankings])
         distances = 1 - np.concatenate([ranking.scores for ranking in rankings])
         starts = np.arange(0, len(columns) + 1, width)
         shape = (len(rankings), self._n_features_out)
@@ -144,6 +145,51 @@ class RankedNeighborsTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMix
         tags.input_tags.pairwise = tags.input_tags.sparse = given
         tags.transformer_tags.preserves_dtype = []
         return tags
+
+
+class RankingScorer:
+    """Judges a ranker, or a pipeline that ends in one, by how it ranks: for `GridSearchCV`.
+
+    Points of the fold that is judged are ranked for each other; those that share a label are
+    relevant. The steps before the ranker are those that were fitted to the other folds. A ranker
+    learns nothing from labels, so what is chosen by this are its parameters.
+
+    Parameters
+    ----------
+    metric : str
+        One measure of `rankfold.evaluate`, such as "ndcg@10".
+
+    Examples
+    --------
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> from rankfold import RAN, datasets
+    >>> moons = datasets.load("moons")
+    >>> grid = {"n_neighbors": [5, 60]}
+    >>> search = GridSearchCV(RAN(), grid, scoring=RankingScorer("r_precision"), cv=2)
+    >>> search.fit(moons.X, moons.labels).best_params_
+    {'n_neighbors': 5}
+    """
+
+    def __init__(self, metric: str = "average_precision") -> None:
+        self.metric = metric
+
+    def __call__(self, estimator: Any, X: Any, y: Any) -> float:
+        """Return the mean of the measure over the points of a fold."""
+        ranker, points = estimator, X
+        if hasattr(estimator, "steps"):
+            ranker = estimator[-1]
+            points = estimator[:-1].transform(X) if len(estimator) > 1 else X
+        if not isinstance(ranker, Ranker) or isinstance(self.metric, (list, tuple)):
+            raise InputError(
+                f"a ranking is judged of {type(ranker).__name__!r} by {self.metric!r}, but must be "
+                "of a ranker, such as RAN, or of a pipeline that ends in one, by one measure."
+            )
+        data = Dataset("fold", np.asarray(points), np.asarray(y), ranker.metric)
+        (row,) = evaluate({"ranker": ranker}, data, self.metric, queries="all").table()
+        return float(row.mean)
+
+    def __repr__(self) -> str:
+        return f"RankingScorer({self.metric!r})"
 
 
 def distances_of_weights(weights: Any) -> sparse.csr_array:

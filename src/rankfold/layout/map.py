@@ -189,9 +189,9 @@ class Map:
             return self._projection.places(engine.new_vectors(change))
         return among_neighbors(self.places, engine, change)
 
-    def append(self, places: FloatArray) -> None:
-        """Add the places of new points."""
-        _check_plane("places", places, len(places))
+    def append(self, places: FloatArray, n_points: int) -> None:
+        """Add the places of so many new points."""
+        _check_plane("places", places, n_points)
         self._places.append(places)
 
     def arrays(self, kept: IntArray) -> dict[str, Any]:
@@ -220,5 +220,9 @@ class Map:
 
 
 def _check_plane(name: str, array: FloatArray, length: int) -> None:
-    if array.dtype.kind != "f" or array.shape != (length, 2) or not np.isfinite(array).all():
+    if (
+        array.dtype not in (np.float32, np.float64)
+        or array.shape != (length, 2)
+        or not np.isfinite(array).all()
+    ):
         raise InputError(f"array {name!r} does not hold {length} pairs of finite numbers")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from rankfold.neighbors.dimension import choose_n_neighbors, intrinsic_dimension
 from rankfold.neighbors.distances import (
     GIVEN_METRICS,
     mean_sq_distances,
@@ -11,7 +10,13 @@ from rankfold.neighbors.distances import (
 )
 from rankfold.neighbors.dynamic import Change, DynamicEngine, check_state
 from rankfold.neighbors.engine import Engine, Listing, VectorEngine, live_points
-from rankfold.neighbors.exact import METRICS, ExactEngine, choose_engine
+from rankfold.neighbors.exact import (
+    METRICS,
+    ExactEngine,
+    choose_engine,
+    choose_n_neighbors,
+    intrinsic_dimension,
+)
 from rankfold.neighbors.faiss_engine import FaissEngine
 from rankfold.neighbors.given import GivenEngine, Learned, Round, changed_rows
 

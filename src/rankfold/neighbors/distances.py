@@ -90,16 +90,6 @@ def row_blocks(n_rows: int, row_size: int, block_bytes: int) -> list[slice]:
     return [slice(start, start + step) for start in range(0, n_rows, step)]
 
 
-def stack(blocks: list[Neighbors], k: int) -> Neighbors:
-    """Put lists of different rows below each other."""
-    if not blocks:
-        return Neighbors(np.empty((0, k), dtype=np.intp), np.empty((0, k)))
-    return Neighbors(
-        np.concatenate([block.indices for block in blocks]),
-        np.concatenate([block.sq_distances for block in blocks]),
-    )
-
-
 def measured_row(points: FloatArray, query: FloatArray, block_bytes: int) -> FloatArray:
     """Return the squared distance of every point to one vector."""
     row = np.empty(len(points))
@@ -150,8 +140,8 @@ def plain_sq_distances(engine: Engine, query: Query) -> FloatArray:
 
 def mean_sq_distances(engine: Engine, query: Query, shares: FloatArray) -> FloatArray:
     """Return the sum of each point's squared distances to the examples, each by its share."""
-    used, n_ids = shares != 0, len(query.ids)
-    rows = engine.sq_distances(query.ids[used[:n_ids]], query.vectors[used[n_ids:]])
+    used, n_indices = shares != 0, len(query.indices)
+    rows = engine.sq_distances(query.indices[used[:n_indices]], query.vectors[used[n_indices:]])
     total = np.zeros(engine.n_points)
     for share, row in zip(shares[used], rows, strict=True):
         total += share * row
@@ -204,4 +194,4 @@ def measure_all(
             shifted = np.where(np.isinf(part.sq_distances), NOBODY, part.indices + start)
             parts.append(Neighbors(shifted, part.sq_distances))
         found.append(Neighbors.merge(parts, k, block_own))
-    return stack(found, k)
+    return Neighbors.stack(found, k)

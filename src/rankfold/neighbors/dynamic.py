@@ -7,8 +7,9 @@ from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from rankfold.check import check_choice, check_count, check_ids, check_positive, check_share
+from rankfold.check import check_choice, check_count, check_indices, check_positive, check_share
 from rankfold.errors import InputError
 from rankfold.neighbors.distances import GIVEN_METRICS, sq_distances_between
 from rankfold.neighbors.exact import EXACT_LIMIT, ExactEngine, choose_engine
@@ -25,7 +26,7 @@ from rankfold.neighbors.lists import (
     without,
 )
 from rankfold.neighbors.points import ExactPoints, FaissPoints
-from rankfold.types import NOBODY, BoolArray, FloatArray, IntArray, Neighbors, Query
+from rankfold.types import DEFAULT_RECALL, NOBODY, BoolArray, FloatArray, IntArray, Neighbors, Query
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,7 +198,7 @@ class DynamicEngine:
         metric: str,
         width: int,
         *,
-        recall: float = 0.99,
+        recall: float = DEFAULT_RECALL,
         progress: bool = False,
         engine: ExactEngine | FaissEngine | None = None,
     ) -> DynamicEngine:
@@ -256,31 +257,36 @@ class DynamicEngine:
         """Find the ``k`` nearest points of the database for vectors from anywhere."""
         return self._points.search(vectors, k)
 
-    def rows(self, ids: IntArray, k: int) -> Neighbors:
+    @property
+    def exact(self) -> bool:
+        """Whether a search looks at every point."""
+        return self._points.exact
+
+    def rows(self, indices: IntArray, k: int) -> Neighbors:
         """Return the ``k`` nearest neighbours of points; searched only beyond ``width``."""
-        ids = np.asarray(ids)
+        indices = np.asarray(indices)
         if k > self.width:
-            return self._points.rows(ids, k)
-        return self._stored.take(ids).head(k)
+            return self._points.rows(indices, k)
+        return self._stored.take(indices).head(k)
 
     def nearest(self, query: Query, k: int) -> Neighbors:
         """Find the ``k`` points nearest to a checked query of several examples: one row."""
         return self._points.nearest(query, k)
 
-    def sq_distances(self, ids: IntArray, vectors: FloatArray) -> Iterator[FloatArray]:
+    def sq_distances(self, indices: IntArray, vectors: FloatArray) -> Iterator[FloatArray]:
         """Measure everything; removed points are at distance inf."""
-        return self._points.sq_distances(ids, vectors)
+        return self._points.sq_distances(indices, vectors)
 
     def between(self, query: Query, points: IntArray) -> FloatArray:
         """Measure the squared distances of some points to each example of a checked query."""
-        examples = self.points[query.ids]
+        examples = self.points[query.indices]
         if len(query.vectors):
             examples = np.concatenate([examples, self._points.held(query.vectors)])
         return sq_distances_between(examples, self.points, points)
 
-    def pairs(self, ids: IntArray) -> FloatArray:
+    def pairs(self, indices: IntArray) -> FloatArray:
         """Measure the squared distances of a few points of the database to each other."""
-        return sq_distances_between(self.points[ids], self.points, ids)
+        return sq_distances_between(self.points[indices], self.points, indices)
 
     def vectors(self, slots: IntArray) -> FloatArray:
         """Return points as they were given; scaled to length one for cosine."""
@@ -311,7 +317,7 @@ class DynamicEngine:
     def plan(self, slots: Any, vectors: FloatArray | None = None) -> Change:
         """Return the change that removes points and then adds others; `apply` makes it happen."""
         added = self.points[:0] if vectors is None else self._points.held(vectors)
-        removed = np.sort(check_ids(slots, self.n_points, self.alive, "slots"))
+        removed = np.sort(check_indices(slots, self.n_points, self.alive, "slots"))
         try:
             return ChangePlanner(self._points, self._stored, self.width).change(removed, added)
         finally:
@@ -376,8 +382,8 @@ class DynamicEngine:
         n_points = self.n_points + len(change.added)
         shapes = (change.added.shape[1:], change.indices.shape, change.sq_distances.shape)
         width = (len(change.rows), self._stored.width)
-        numbered = all(a.dtype.kind == "i" for a in (change.removed, change.rows, change.indices))
-        measured = all(a.dtype.kind == "f" for a in (change.added, change.sq_distances))
+        numbered = all(_kind(a) == "i" for a in (change.removed, change.rows, change.indices))
+        measured = all(_kind(a) == "f" for a in (change.added, change.sq_distances))
         fits = numbered and measured and shapes == ((self.n_features,), width, width)
         if fits:
             removed, rows = change.removed, change.rows
@@ -387,7 +393,8 @@ class DynamicEngine:
                 and _ascends(rows, n_points)
                 and change.indices.min(initial=0) >= NOBODY
                 and change.indices.max(initial=-1) < n_points
-                and bool(np.isfinite(change.added).all())
+                and bool((np.abs(change.added) <= np.finfo(self.points.dtype).max).all())
+                and bool((change.sq_distances >= 0).all())
             )
         if not fits:
             raise InputError(
@@ -398,6 +405,13 @@ class DynamicEngine:
     def _made(self, change: Change) -> Change:
         self.apply(change)
         return change
+
+
+SIZES = {"f": (4, 8), "i": (4, 8), "b": (1,)}
+"""Bytes of the numbers of each kind that compiled code knows."""
+
+MOST_EFFORT, LARGEST_SEED = 1024, 2**31 - 2
+"""The effort of an index of few points, and what FAISS takes for a seed."""
 
 
 def check_state(arrays: dict[str, Any], settings: dict[str, Any]) -> None:
@@ -426,7 +440,7 @@ def check_state(arrays: dict[str, Any], settings: dict[str, Any]) -> None:
     }
     for name, (kind, shape) in forms.items():
         array = arrays.get(name)
-        if array is not None and (array.dtype.kind, array.shape) != (kind, shape):
+        if array is not None and (_kind(array), array.shape) != (kind, shape):
             raise InputError(f"array {name!r} holds {array.dtype} values of shape {array.shape}")
     for name, least, end in (
         ("list_indices", NOBODY, n_points),
@@ -444,10 +458,10 @@ def check_state(arrays: dict[str, Any], settings: dict[str, Any]) -> None:
     if not np.array_equal(arrays["list_counts"], np.count_nonzero(indices >= 0, axis=1)):
         raise InputError("array 'list_counts' does not count 'list_indices'")
     _check_learned(arrays, settings, n_points)
-    _check_settings(settings, width)
+    _check_settings(settings, width, n_points)
 
 
-def _check_settings(settings: dict[str, Any], width: int) -> None:
+def _check_settings(settings: dict[str, Any], width: int, n_points: int) -> None:
     check_choice(settings["metric"], "metric", ("euclidean", "cosine"))
     check_count(settings["width"], "width")
     check_share(settings["recall"], "recall", one=True)
@@ -455,18 +469,24 @@ def _check_settings(settings: dict[str, Any], width: int) -> None:
         raise InputError(f"lists of {settings['width']} are stored with {width} entries")
     if settings["engine"] == "faiss":
         check_choice(settings["index"], "index", tuple(INDEXES))
-        check_count(settings["seed"], "seed", least=0)
+        _check_up_to(settings["seed"], "seed", LARGEST_SEED, least=0)
         for plan in settings["plans"]:
             check_choice(plan["kind"], "kind", ("flat", settings["index"]))
-            for name in ("width", "effort", "n_points", "n_alive"):
+            _check_up_to(plan["effort"], "effort", max(n_points, MOST_EFFORT))
+            for name in ("width", "n_points", "n_alive"):
                 check_count(plan[name], name, least=0)
+
+
+def _check_up_to(value: Any, name: str, most: int, least: int = 1) -> None:
+    if check_count(value, name, least) > most:
+        raise InputError(f"{name} is {value}, but may be up to {most}")
 
 
 def _check_learned(arrays: dict[str, Any], settings: dict[str, Any], n_points: int) -> None:
     if settings.get("learned") is None:
         return
     indices, distances = arrays["learned_indices"], arrays["learned_distances"]
-    kinds = indices.dtype.kind, distances.dtype.kind
+    kinds = _kind(indices), _kind(distances)
     if kinds != ("i", "f") or indices.ndim != 2 or indices.shape != distances.shape:
         raise InputError("the learned lists are of another form")
     if len(indices) > n_points:
@@ -476,6 +496,12 @@ def _check_learned(arrays: dict[str, Any], settings: dict[str, Any], n_points: i
     for name in ("n_neighbors", "n_plain"):
         check_count(settings["learned"][name], name)
     check_positive(settings["learned"]["unit"], "unit")
+
+
+def _kind(array: NDArray[Any]) -> str:
+    """Return the letter of a kind of numbers; that of a type for what compiled code cannot read."""
+    kind, size = array.dtype.kind, array.dtype.itemsize
+    return kind if array.dtype.isnative and size in SIZES.get(kind, ()) else array.dtype.str
 
 
 def _check_range(name: str, array: IntArray | None, least: int, end: int) -> None:

@@ -39,10 +39,14 @@ class Engine(Protocol):
     def alive(self) -> BoolArray | None:
         """Which points are left, where some may have been removed."""
 
+    @property
+    def exact(self) -> bool:
+        """Whether a search looks at every point, so that none can be missed."""
+
     def search(self, vectors: FloatArray, k: int) -> Neighbors:
         """Find the ``k`` nearest points of the database for vectors from anywhere."""
 
-    def rows(self, ids: IntArray, k: int) -> Neighbors:
+    def rows(self, indices: IntArray, k: int) -> Neighbors:
         """Find the ``k`` nearest neighbours of points of the database, themselves left out."""
 
     def nearest(self, query: Query, k: int) -> Neighbors:
@@ -52,16 +56,16 @@ class Engine(Protocol):
         Its own points, negative ones too, are left out.
         """
 
-    def sq_distances(self, ids: IntArray, vectors: FloatArray) -> Iterator[FloatArray]:
-        """Measure everything: one row of squared distances per id, then one per vector."""
+    def sq_distances(self, indices: IntArray, vectors: FloatArray) -> Iterator[FloatArray]:
+        """Measure everything: one row of squared distances per point, then one per vector."""
 
     def between(self, query: Query, points: IntArray) -> FloatArray:
         """Measure the squared distances of some points to each example of a checked query.
 
-        One row for each of its ids, then one for each of its vectors.
+        One row for each of its points, then one for each of its vectors.
         """
 
-    def pairs(self, ids: IntArray) -> FloatArray:
+    def pairs(self, indices: IntArray) -> FloatArray:
         """Measure the squared distances of a few points of the database to each other."""
 
 
@@ -86,7 +90,7 @@ class Listing(Protocol):
     def alive(self) -> BoolArray | None:
         """Which points are left, where some may have been removed."""
 
-    def rows(self, ids: IntArray, k: int) -> Neighbors:
+    def rows(self, indices: IntArray, k: int) -> Neighbors:
         """Find the ``k`` nearest neighbours of points of the database, themselves left out."""
 
 

@@ -25,11 +25,10 @@ from rankfold.neighbors.distances import (
     nearest_columns,
     plain_sq_distances,
     row_blocks,
-    stack,
     without_unknown,
 )
 from rankfold.neighbors.faiss_engine import FaissEngine
-from rankfold.types import FloatArray, IntArray, Neighbors, Query
+from rankfold.types import DEFAULT_RECALL, FloatArray, IntArray, Neighbors, Query
 
 METRICS = ("euclidean", "cosine", "precomputed", "precomputed_sq")
 """How distances are measured; the last two say that they are given, plain or squared."""
@@ -102,6 +101,8 @@ class ExactEngine:
             norms = np.einsum("ij,ij->i", self.points, self.points, dtype=np.float64)
             self._largest_norm = float(np.sqrt(norms.max()))
 
+    exact = True
+
     def search(self, vectors: FloatArray, k: int) -> Neighbors:
         """Find the ``k`` nearest points of the database for vectors from anywhere.
 
@@ -118,20 +119,20 @@ class ExactEngine:
         """Search like `search` for vectors in the form in which the points are held."""
         return self._search(held, k, None)
 
-    def rows(self, ids: IntArray, k: int) -> Neighbors:
+    def rows(self, indices: IntArray, k: int) -> Neighbors:
         """Find the ``k`` nearest neighbours of points of the database, themselves left out."""
-        return self._search(self.points, k, ids)
+        return self._search(self.points, k, indices)
 
     def nearest(self, query: Query, k: int) -> Neighbors:
         """Find the ``k`` points nearest to a checked query, its own points left out."""
         total = plain_sq_distances(self, query)
-        total[query.ids] = np.inf
+        total[query.indices] = np.inf
         return without_unknown(nearest_columns(total[None, :], k, None))
 
-    def sq_distances(self, ids: IntArray, vectors: FloatArray) -> Iterator[FloatArray]:
-        """Measure everything: one row of squared distances per id, then one per vector."""
+    def sq_distances(self, indices: IntArray, vectors: FloatArray) -> Iterator[FloatArray]:
+        """Measure everything: one row of squared distances per point, then one per vector."""
         vectors = self._check(vectors)
-        for index in ids:
+        for index in indices:
             yield self.measured(self.points[index])
         for vector in vectors:
             yield self.measured(vector)
@@ -140,22 +141,22 @@ class ExactEngine:
         """Measure the squared distances of some points to each example of a checked query."""
         vectors = self._check(query.vectors) if len(query.vectors) else query.vectors
         if self._precomputed:
-            rows = np.concatenate([self.points[np.ix_(query.ids, points)], vectors[:, points]])
+            rows = np.concatenate([self.points[np.ix_(query.indices, points)], vectors[:, points]])
             return self._squared(rows)
-        examples = np.concatenate([self.points[query.ids], vectors])
+        examples = np.concatenate([self.points[query.indices], vectors])
         between: FloatArray = cdist(examples, self.points[points], "sqeuclidean")
         return between
 
-    def pairs(self, ids: IntArray) -> FloatArray:
+    def pairs(self, indices: IntArray) -> FloatArray:
         """Measure the squared distances of a few points of the database to each other."""
         if self._precomputed:
-            return self._squared(self.points[np.ix_(ids, ids)])
-        between: FloatArray = cdist(self.points[ids], self.points[ids], "sqeuclidean")
+            return self._squared(self.points[np.ix_(indices, indices)])
+        between: FloatArray = cdist(self.points[indices], self.points[indices], "sqeuclidean")
         return between
 
-    def vectors(self, ids: IntArray) -> FloatArray:
+    def vectors(self, indices: IntArray) -> FloatArray:
         """Return points as they were given; scaled to length one for cosine."""
-        return self.points[ids]
+        return self.points[indices]
 
     def _check(self, vectors: FloatArray) -> FloatArray:
         vectors = check_matrix(vectors, "vectors", self.n_features)
@@ -189,7 +190,7 @@ class ExactEngine:
         for rows in row_blocks(len(chosen), row_size, self.block_bytes):
             block_own = None if own is None else own[rows]
             blocks.append(search_block(queries[chosen[rows]], k, block_own))
-        return stack(blocks, k)
+        return Neighbors.stack(blocks, k)
 
     def _search_distances(self, rows: FloatArray, k: int, own: IntArray | None) -> Neighbors:
         return nearest_columns(self._squared(rows), k, own)
@@ -225,9 +226,63 @@ EXACT_LIMIT = 20_000
 
 
 def choose_engine(
-    X: FloatArray, metric: str, recall: float = 0.99, progress: bool = False
+    X: FloatArray, metric: str, recall: float = DEFAULT_RECALL, progress: bool = False
 ) -> ExactEngine | FaissEngine:
     """Return the exact engine for distances and for few points, else the one with FAISS."""
     if metric in GIVEN_METRICS or len(X) <= EXACT_LIMIT:
         return ExactEngine(X, metric)
     return FaissEngine(X, metric, recall, progress=progress)
+
+
+DIMENSION_NEIGHBORS = 20
+"""Length of the lists over which the intrinsic dimension is measured."""
+
+DIFFUSE_DIMENSION = 10.0
+"""Above this intrinsic dimension data counts as diffuse rather than as a clean manifold."""
+
+CLEAN_NEIGHBORS, DIFFUSE_NEIGHBORS = 10, 20
+
+
+def intrinsic_dimension(neighbors: Neighbors) -> float:
+    """Return the median local intrinsic dimension, by maximum likelihood.
+
+    For a point with distances ``T_1 <= ... <= T_m`` to its neighbours the estimate of
+    Levina and Bickel (2004) is ``(m - 1) / sum_j log(T_m / T_j)``. Neighbours at distance
+    zero say nothing and are left out; nan when no point has two others at different
+    distances.
+
+    Parameters
+    ----------
+    neighbors : Neighbors
+        Lists of at least 20, if there are so many points; no more are read.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankfold.neighbors import ExactEngine
+    >>> line = np.random.default_rng(0).uniform(size=(500, 1)) @ np.ones((1, 8))
+    >>> lists = ExactEngine(line).rows(np.arange(500), 20)
+    >>> 0.8 < intrinsic_dimension(lists) < 1.2
+    True
+    """
+    sq_distances = neighbors.head(DIMENSION_NEIGHBORS).sq_distances
+    usable = np.isfinite(sq_distances) & (sq_distances > 0)
+    logs = np.log(np.where(usable, sq_distances, 1.0)) / 2
+    farthest = np.where(usable, logs, -np.inf).max(axis=1, initial=-np.inf, keepdims=True)
+    sums = np.where(usable, farthest - logs, 0.0).sum(axis=1)
+    defined = sums > 0
+    if not defined.any():
+        return float("nan")
+    return float(np.median((usable.sum(axis=1)[defined] - 1) / sums[defined]))
+
+
+def choose_n_neighbors(neighbors: Neighbors) -> int:
+    """Choose k from the intrinsic dimension: 10 on clean manifolds, 20 in diffuse data.
+
+    Parameters
+    ----------
+    neighbors : Neighbors
+        As for `intrinsic_dimension`; data are diffuse where it is above 10.
+    """
+    diffuse = intrinsic_dimension(neighbors) > DIFFUSE_DIMENSION
+    return DIFFUSE_NEIGHBORS if diffuse else CLEAN_NEIGHBORS

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Literal
+from time import monotonic
+from typing import Any, Literal
 
 import numpy as np
 from rich.console import Console
 from rich.progress import track
 from scipy.spatial.distance import cdist
 
-from rankfold.check import check_choice, check_count, check_flag, check_share
+from rankfold.check import check_choice, check_count, check_flag, check_share, warn_caller
 from rankfold.errors import InputError
 from rankfold.neighbors.distances import (
     SinglePrecision,
@@ -23,12 +24,14 @@ from rankfold.neighbors.faiss_indexes import (
     DIFFERENCES,
     FEW_QUERIES,
     INDEXES,
+    PRODUCTS,
     CandidateIndex,
     FlatIndex,
+    restored,
     threads,
 )
 from rankfold.neighbors.lists import GrowableArray
-from rankfold.types import NOBODY, BoolArray, FloatArray, IntArray, Neighbors, Query
+from rankfold.types import DEFAULT_RECALL, NOBODY, BoolArray, FloatArray, IntArray, Neighbors, Query
 
 RECALL_POINTS, RECALL_NEIGHBORS = 200, 50
 """Recall is measured over the lists of so many points, and of this length at least."""
@@ -56,41 +59,73 @@ class Plan:
         return n_points <= MOST_ADDED * self.n_points and n_alive >= LEAST_LEFT * self.n_alive
 
 
-def reach_recall(
-    points: FloatArray,
-    alive: BoolArray | None,
-    index: CandidateIndex,
-    width: int,
-    recall: float,
-    seed: int,
-    n_threads: int | None,
-) -> tuple[Plan, CandidateIndex]:
-    """Make more efforts until lists of this length reach the asked recall.
+class RecallSample:
+    """Points whose true neighbours are known, by which the recall of lists is measured.
 
-    The truth is a search through all points, to which the index gives way in the end. Returns
-    the plan, and the index that it is for.
+    Parameters
+    ----------
+    points : array of float32
+    alive : array of bool or None
+        Which of them are left, where some are not.
+    width : int
+        Length of the lists.
+    seed : int
+        By which the points are drawn.
+    n_threads : int or None
     """
-    live = np.arange(len(points)) if alive is None else np.flatnonzero(alive)
-    rng = np.random.default_rng(seed)
-    sample = live[rng.choice(len(live), min(RECALL_POINTS, len(live)), replace=False)]
-    flat: CandidateIndex = FlatIndex(points, seed)
 
-    def found(kind: CandidateIndex, effort: int) -> FloatArray:
+    def __init__(
+        self,
+        points: FloatArray,
+        alive: BoolArray | None,
+        width: int,
+        seed: int,
+        n_threads: int | None,
+    ) -> None:
+        self._points, self._alive, self._width, self._n_threads = points, alive, width, n_threads
+        live = np.arange(len(points)) if alive is None else np.flatnonzero(alive)
+        rng = np.random.default_rng(seed)
+        self._n_alive = len(live)
+        self._sample = live[rng.choice(len(live), min(RECALL_POINTS, len(live)), replace=False)]
+        self._flat = FlatIndex(points, seed)
+        self._true = self._found(self._flat, DIFFERENCES)
+
+    def plan(self, index: CandidateIndex, recall: float, most_scanned: float = np.inf) -> Plan:
+        """Return the least effort that reaches a recall, or else the largest one.
+
+        Efforts that compare a query with more points than ``most_scanned`` are left out.
+        """
+        known = self._width > 0 and len(self._sample) > 0
+        efforts = [one for one in index.efforts if index.scanned(one) <= most_scanned]
+        for effort in efforts or index.efforts[:1]:
+            found = self._found(index, effort) if known else self._true
+            share = float((found <= self._true[:, -1:]).mean()) if known else 1.0
+            if share >= recall:
+                break
+        counts = len(self._points), self._n_alive
+        return Plan(self._width, index.kind, effort, share, *counts)
+
+    def seconds_of_all_pairs(self) -> float:
+        """Estimate how long it takes to compare all pairs of points."""
+        started = monotonic()
+        self._found(self._flat, PRODUCTS)
+        return (monotonic() - started) * self._n_alive / max(1, len(self._sample))
+
+    def _found(self, index: CandidateIndex, effort: int) -> FloatArray:
         from rankfold.neighbors.kernels import refine
 
-        with threads(n_threads):
-            candidates = kind.candidates(points[sample], width + 1, effort, alive)
-        return refine(points, points[sample], candidates, sample, width)[0].sq_distances
+        points, sample = self._points, self._sample
+        with threads(self._n_threads):
+            candidates = index.candidates(points[sample], self._width + 1, effort, self._alive)
+        return refine(points, points[sample], candidates, sample, self._width)[0].sq_distances
 
-    true = found(flat, DIFFERENCES)
-    share_known = width > 0 and len(sample) > 0
-    attempts = [(kind, effort) for kind in (index, flat) for effort in kind.efforts]
-    for kind, effort in attempts:  # the last one is how the truth was found
-        share = float((found(kind, effort) <= true[:, -1:]).mean()) if share_known else 1.0
-        if share >= recall:
-            break
-    return Plan(width, kind.kind, effort, share, len(points), len(live)), kind
 
+MOST_SCANNED = 4_000
+"""A graph (HNSW) is quicker than an inverted file that compares each query with more points."""
+
+MOST_PAIRS = 2**43
+"""All pairs of points are compared, where nothing else reaches the recall, up to this many products
+of numbers: some minutes."""
 
 FLAT_LIMIT = 10_000
 """Up to so many points, looking at all of them is quicker than building an index."""
@@ -110,7 +145,8 @@ class FaissEngine:
     those of `ExactEngine` on the same float32 vectors; what can be missed are neighbours.
     How many is measured: ``recall_`` is the share of true neighbours, ties counted
     as found, in the lists of a random sample of points. The index looks at more points until the
-    asked recall is reached, and gives way to a search through all points where that is cheaper.
+    asked recall is reached. Where it cannot reach it, all pairs of points are compared, if that
+    takes no more than some minutes; else a warning says which recall was reached.
 
     Parameters
     ----------
@@ -119,10 +155,12 @@ class FaissEngine:
     metric : {"euclidean", "cosine"}
         As for `ExactEngine`.
     recall : float
-        The recall to reach, above 0 and at most 1.
+        The recall to reach, above 0 and at most 1, which compares all pairs of points.
     index : {"auto", "flat", "ivf", "hnsw"}
-        All points, an inverted file, or a graph. "auto" takes an inverted file for more than
-        10,000 points. ``index_`` says what is in use.
+        All points, an inverted file, or a graph. "auto" tries an inverted file for more than
+        10,000 points, and then a graph where that file would have to compare each query with too
+        many of them, as it does in many dimensions. ``index_`` says what is in use. Threads build
+        a graph in no fixed order, so that its lists are the same every time with one thread only.
     seed : int
         Of the samples by which an index is trained and its recall measured.
     progress : bool
@@ -138,11 +176,14 @@ class FaissEngine:
     array([[1, 0]], dtype=int32)
     """
 
+    _stored_index: dict[str, Any] | None = None
+    """Arrays of an index that is not made yet."""
+
     def __init__(
         self,
         X: FloatArray,
         metric: str = "euclidean",
-        recall: float = 0.99,
+        recall: float = DEFAULT_RECALL,
         index: Literal["auto", "flat", "ivf", "hnsw"] = "auto",
         seed: int = 0,
         progress: bool = False,
@@ -162,11 +203,11 @@ class FaissEngine:
         self.n_features: int = points.shape[1]
         if not self.n_points:
             raise InputError("X has no rows; give at least one point.")
+        kinds: tuple[str, ...] = (index,)
         if index == "auto":
-            index = "flat" if self.n_points <= FLAT_LIMIT else "ivf"
-        with threads(self.n_threads):
-            made = INDEXES[index](self._points, self.seed)
-        self._take(made)
+            few = self.n_points <= FLAT_LIMIT or self.recall == 1
+            kinds = ("flat",) if few else ("ivf", "hnsw")
+        self._take(kinds, {})
 
     @classmethod
     def over(
@@ -182,13 +223,36 @@ class FaissEngine:
         self._form = SinglePrecision(metric == "cosine", None)
         self._held, self._alive, self.n_alive = GrowableArray(points), None, len(points)
         self.n_features = points.shape[1]
-        self._take(index)
+        self._take((index.kind,), {index.kind: index})
         return self
 
-    def _take(self, index: CandidateIndex) -> None:
-        """Take an index, or another that pays where this one does not."""
-        self._kind, self._indexes = index.kind, {index.kind: index}
-        self._plans = [self._reach_recall(min(RECALL_NEIGHBORS, self.n_points - 1))]
+    @property
+    def _indexes(self) -> dict[str, CandidateIndex]:
+        """The indexes by kind; one that was stored is made when it is first searched."""
+        stored = self._stored_index
+        if stored is not None:
+            with threads(self.n_threads):
+                index = restored(self._kind, stored)
+                n_added = self.n_points - len(stored["points"])
+                if n_added:
+                    index.add(self._points, n_added)
+            self._indexes = {index.kind: index}
+        return self._made
+
+    @_indexes.setter
+    def _indexes(self, indexes: dict[str, CandidateIndex]) -> None:
+        self._made, self._stored_index = indexes, None
+
+    def _index(self, kind: str) -> CandidateIndex:
+        """Return the index of a plan."""
+        if kind == "flat" and kind not in self._indexes:
+            self._indexes[kind] = FlatIndex(self._points, self.seed)
+        return self._indexes[kind]
+
+    def _take(self, kinds: tuple[str, ...], indexes: dict[str, CandidateIndex]) -> None:
+        """Take the first kind of index that reaches the recall; some may be there already."""
+        self._indexes = indexes
+        self._plans = [self._reach_recall(kinds, min(RECALL_NEIGHBORS, self.n_points - 1))]
         self._kind = self._plans[0].kind
         self._indexes = {self._kind: self._indexes[self._kind]}  # others did not pay
 
@@ -225,6 +289,11 @@ class FaissEngine:
         """The lowest recall that was measured, over all lengths of lists that were asked for."""
         return min(plan.recall for plan in self._plans)
 
+    @property
+    def exact(self) -> bool:
+        """Whether a search looks at every point."""
+        return self._plans[0].kind == "flat"
+
     def search(self, vectors: FloatArray, k: int) -> Neighbors:
         """Find the ``k`` nearest points of the database for vectors from anywhere."""
         return self.find(self.held(vectors), k)
@@ -237,11 +306,11 @@ class FaissEngine:
         """Search like `search` for vectors in the form in which the points are held."""
         return self._lists(held, k, None)
 
-    def rows(self, ids: IntArray, k: int) -> Neighbors:
+    def rows(self, indices: IntArray, k: int) -> Neighbors:
         """Find the ``k`` nearest neighbours of points of the database, themselves left out."""
-        found = self._lists(self._points, k, np.asarray(ids))
+        found = self._lists(self._points, k, np.asarray(indices))
         if self._mask is not None:
-            gone = ~self._mask[ids]
+            gone = ~self._mask[indices]
             found.indices[gone], found.sq_distances[gone] = NOBODY, np.inf
         return found
 
@@ -252,19 +321,19 @@ class FaissEngine:
         centre and a constant, so one search around the centre finds them.
         """
         vectors = self.held(query.vectors)
-        examples = np.concatenate([self._points[query.ids], vectors])
+        examples = np.concatenate([self._points[query.indices], vectors])
         weights = positive_shares(query)
         center = (weights @ examples.astype(np.float64)).astype(np.float32)
-        found = self._lists(center[None, :], k + len(query.ids) + 1, None)
-        others = np.setdiff1d(found.indices[0], [*query.ids, NOBODY])
+        found = self._lists(center[None, :], k + len(query.indices) + 1, None)
+        others = np.setdiff1d(found.indices[0], [*query.indices, NOBODY])
         sq_distances = weights @ cdist(examples, self._points[others], "sqeuclidean")
         measured = Neighbors(others[None, :], sq_distances[None, :].astype(np.float32))
         return Neighbors.merge([measured], k)
 
-    def sq_distances(self, ids: IntArray, vectors: FloatArray) -> Iterator[FloatArray]:
-        """Measure everything: one row of squared distances per id, then one per vector."""
+    def sq_distances(self, indices: IntArray, vectors: FloatArray) -> Iterator[FloatArray]:
+        """Measure everything: one row of squared distances per point, then one per vector."""
         vectors = self.held(vectors)
-        for index in ids:
+        for index in indices:
             left = self._mask is None or self._mask[index]
             yield self._row(self._points[index]) if left else np.full(self.n_points, np.inf)
         for vector in vectors:
@@ -278,44 +347,44 @@ class FaissEngine:
 
     def between(self, query: Query, points: IntArray) -> FloatArray:
         """Measure the squared distances of some points to each example of a checked query."""
-        examples = np.concatenate([self._points[query.ids], self.held(query.vectors)])
+        examples = np.concatenate([self._points[query.indices], self.held(query.vectors)])
         return sq_distances_between(examples, self._points, points)
 
-    def pairs(self, ids: IntArray) -> FloatArray:
+    def pairs(self, indices: IntArray) -> FloatArray:
         """Measure the squared distances of a few points of the database to each other."""
-        return sq_distances_between(self._points[ids], self._points, ids)
+        return sq_distances_between(self._points[indices], self._points, indices)
 
-    def vectors(self, ids: IntArray) -> FloatArray:
+    def vectors(self, indices: IntArray) -> FloatArray:
         """Return points as they were given; scaled to length one for cosine."""
-        held, origin = self._points[ids], self._form.origin
+        held, origin = self._points[indices], self._form.origin
         return held if origin is None else held + origin
 
     def _lists(self, queries: FloatArray, k: int, own: IntArray | None) -> Neighbors:
         """Search in blocks of rows; with ``own``, for those rows of ``queries``."""
         plan = self._plan(k)
-        index = self._indexes[plan.kind]
+        index = self._index(plan.kind)
         chosen = np.arange(len(queries)) if own is None else own
         order = np.arange(len(chosen)) if own is None else index.search_order(own)
         indices = np.empty((len(chosen), k), dtype=np.int32)
         sq_distances = np.empty((len(chosen), k), dtype=np.float32)
         step = BLOCK_WORK // (index.scanned(plan.effort) * max(1, self.n_features))
         step = max(FEW_QUERIES, min(step, BLOCK_ROWS, BLOCK_BYTES // (4 * k)))
-        for start in self._shown(range(0, len(chosen), step)):
+        for start in self._shown(range(0, len(chosen), step), "neighbours"):
             rows = order[start : start + step]
             block_own = None if own is None else own[rows]
             block = self._block(plan, queries[chosen[rows]], k, block_own)
             indices[rows], sq_distances[rows] = block.indices, block.sq_distances
         return Neighbors(indices, sq_distances)
 
-    def _shown(self, starts: range) -> Iterable[int]:
-        if not self.progress or len(starts) < 2:
-            return starts
-        return track(starts, "neighbours", console=Console(stderr=True), transient=True)
+    def _shown(self, steps: range, label: str) -> Iterable[int]:
+        if not self.progress or len(steps) < 2:
+            return steps
+        return track(steps, label, console=Console(stderr=True), transient=True)
 
     def _block(self, plan: Plan, queries: FloatArray, k: int, own: IntArray | None) -> Neighbors:
         from rankfold.neighbors.kernels import refine
 
-        index = self._indexes[plan.kind]
+        index = self._index(plan.kind)
         n_found = k + (own is not None) + index.n_spare
         if 4 * n_found >= self.n_alive or k > LONGEST_SEARCH:
             return self._measured(queries, k, own)
@@ -346,15 +415,35 @@ class FaissEngine:
         for place, plan in enumerate(self._plans):
             if width <= plan.width:
                 if not plan.holds(self.n_points, n_alive):
-                    self._plans[place] = self._reach_recall(plan.width)
+                    self._plans[place] = self._reach_recall((self._kind,), plan.width)
                 return self._plans[place]
         wider = min(max(width, 2 * self._plans[-1].width), most)
-        self._plans.append(self._reach_recall(wider))
+        self._plans.append(self._reach_recall((self._kind,), wider))
         return self._plans[-1]
 
-    def _reach_recall(self, width: int) -> Plan:
-        settings = (self.recall, self.seed, self.n_threads)
-        first = self._indexes[self._kind]
-        plan, index = reach_recall(self._points, self._mask, first, width, *settings)
-        self._indexes[plan.kind] = index
+    def _reach_recall(self, kinds: tuple[str, ...], width: int) -> Plan:
+        """Return the plan of the first kind of index that reaches the recall, or of the last."""
+        sample = RecallSample(self._points, self._mask, width, self.seed, self.n_threads)
+        for kind in kinds:
+            if kind not in self._indexes:
+                self._indexes.clear()  # before another one takes as much memory
+                with threads(self.n_threads):
+                    self._indexes[kind] = INDEXES[kind](self._points, self.seed, self._shown)
+            most = np.inf if kind == kinds[-1] else MOST_SCANNED
+            plan = sample.plan(self._indexes[kind], self.recall, most)
+            if plan.recall >= self.recall:
+                return plan
+        if self.recall == 1 or self.n_alive**2 * self.n_features <= MOST_PAIRS:
+            return sample.plan(self._index("flat"), self.recall)
+        warn_caller(
+            f"lists of {self.n_points:,} points have a recall of {plan.recall:.3f}, not of "
+            f"{self.recall:g}. Comparing all pairs of points would take about "
+            f"{_duration(sample.seconds_of_all_pairs())}; give recall=1 for it."
+        )
         return plan
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.0f} h"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
 
@@ -12,6 +12,15 @@ from rankfold.errors import InputError
 from rankfold.neighbors.lists import GrowableArray
 from rankfold.neighbors.projected import Shortcut
 from rankfold.types import NOBODY, BoolArray, FloatArray, IntArray
+
+Shown = Callable[[range, str], Iterable[int]]
+"""Yields steps of a work and shows how far it has come, by the name of the work."""
+
+
+def unseen(steps: range, label: str) -> Iterable[int]:
+    """Show nothing."""
+    return steps
+
 
 FEW_QUERIES = 16
 """So few queries are searched by one thread: waking the others costs more than it gains.
@@ -45,8 +54,8 @@ class CandidateIndex(Protocol):
         ``farthest`` holds the distance of each query's farthest candidate.
         """
 
-    def search_order(self, ids: IntArray) -> IntArray:
-        """Return places of ``ids`` in an order that keeps near points together."""
+    def search_order(self, indices: IntArray) -> IntArray:
+        """Return places of ``indices`` in an order that keeps near points together."""
 
     def add(self, points: FloatArray, n_added: int) -> None:
         """Take in the last so many of all points."""
@@ -80,9 +89,8 @@ CELLS_PER_ROOT = 4
 TRAINING_POINTS, TRAINING_STEPS = 40, 6
 """Points per cell and steps of k-means: more takes longer and finds hardly better cells."""
 
-MOST_CELLS, EVEN_FEATURES = 0.25, 16
-"""The largest share of the cells to visit. With many features matrix products are so much faster
-than differences that all points cost no more than a share ``EVEN_FEATURES / n_features``."""
+MOST_CELLS = 0.25
+"""The largest share of the cells to visit."""
 
 
 class InvertedIndex:
@@ -94,8 +102,8 @@ class InvertedIndex:
     kind = "ivf"
     n_spare = 0
 
-    def __init__(self, points: FloatArray, seed: int) -> None:
-        self._index = trained(points, seed)
+    def __init__(self, points: FloatArray, seed: int, shown: Shown = unseen) -> None:
+        self._index = trained(points, seed, shown)
         self.n_cells = int(self._index.nlist)
         self._fill(points, nearest_cells(self._index, points))
 
@@ -137,8 +145,7 @@ class InvertedIndex:
     @property
     def efforts(self) -> tuple[int, ...]:
         """Numbers of cells to visit."""
-        share = min(MOST_CELLS, EVEN_FEATURES / max(1, self._index.d))
-        return _doubling(1, int(share * self.n_cells))
+        return _doubling(1, int(MOST_CELLS * self.n_cells))
 
     @property
     def _cells(self) -> IntArray:
@@ -151,16 +158,16 @@ class InvertedIndex:
         self._members = GrowableArray(cells)
         members = np.argsort(cells, kind="stable")
         ends = np.cumsum(np.bincount(cells, minlength=self.n_cells))
-        for cell, ids in enumerate(np.split(members, ends[:-1])):
-            codes = points[ids].view(np.uint8)
+        for cell, indices in enumerate(np.split(members, ends[:-1])):
+            codes = points[indices].view(np.uint8)
             self._index.invlists.add_entries(
-                cell, len(ids), faiss.swig_ptr(ids), faiss.swig_ptr(codes)
+                cell, len(indices), faiss.swig_ptr(indices), faiss.swig_ptr(codes)
             )
         self._index.ntotal = len(points)
 
     def scanned(self, effort: int) -> int:
-        """Return the number of centres, and of points in the visited cells."""
-        return self.n_cells + effort * len(self._cells) // self.n_cells
+        """Return the number of points in the visited cells."""
+        return effort * len(self._cells) // self.n_cells
 
     def candidates(
         self, queries: FloatArray, k: int, effort: int, alive: BoolArray | None = None
@@ -176,9 +183,9 @@ class InvertedIndex:
         """Distances come from differences, so that rounding is none of its errors."""
         return np.full(len(queries), np.inf)
 
-    def search_order(self, ids: IntArray) -> IntArray:
+    def search_order(self, indices: IntArray) -> IntArray:
         """Return places by cell, so that cells stay in the processor's cache."""
-        return np.argsort(self._cells[ids], kind="stable")
+        return np.argsort(self._cells[indices], kind="stable")
 
     def add(self, points: FloatArray, n_added: int) -> None:
         """Put each point into the cell of its nearest centre."""
@@ -201,7 +208,7 @@ def _empty(quantizer: Any, n_features: int, n_cells: int) -> Any:
     return index
 
 
-def trained(points: FloatArray, seed: int) -> Any:
+def trained(points: FloatArray, seed: int, shown: Shown = unseen) -> Any:
     """Return an empty index of FAISS, its cells found in a sample of the points.
 
     Only the sample is read, so that the points may lie in a file that is larger than memory.
@@ -210,15 +217,15 @@ def trained(points: FloatArray, seed: int) -> Any:
 
     n_points, n_features = points.shape
     n_cells = max(1, min(n_points, int(CELLS_PER_ROOT * np.sqrt(n_points))))
-    index = faiss.IndexIVFFlat(faiss.IndexFlatL2(n_features), n_features, n_cells)
-    index.cp.seed = seed + 1
-    index.cp.niter = TRAINING_STEPS
-    index.cp.min_points_per_centroid = 1
-    index.cp.max_points_per_centroid = TRAINING_POINTS
     n_training = min(n_points, TRAINING_POINTS * n_cells)
     sample = np.random.default_rng(seed).choice(n_points, n_training, replace=False)
-    index.train(points[np.sort(sample)])
-    return index
+    training, quantizer = points[np.sort(sample)], faiss.IndexFlatL2(n_features)
+    means = faiss.Clustering(n_features, n_cells)
+    means.seed, means.niter = seed + 1, 1
+    means.min_points_per_centroid, means.max_points_per_centroid = 1, TRAINING_POINTS
+    for _ in shown(range(TRAINING_STEPS), "cells"):  # each goes on from the centres of the last
+        means.train(training, quantizer)
+    return _empty(quantizer, n_features, n_cells)
 
 
 def nearest_cells(index: Any, points: FloatArray) -> IntArray:
@@ -255,7 +262,7 @@ class FlatIndex:
     n_spare = 16
     efforts: tuple[int, ...] = (PRODUCTS, DIFFERENCES)
 
-    def __init__(self, points: FloatArray, seed: int) -> None:
+    def __init__(self, points: FloatArray, seed: int, _shown: Shown = unseen) -> None:
         self.points, self._shortcut = points, Shortcut(seed)
         self._largest_norm = _largest_norm(points)
 
@@ -303,9 +310,9 @@ class FlatIndex:
         sure: FloatArray = farthest - 8 * np.sqrt(queries.shape[1]) * EPS * sizes
         return sure
 
-    def search_order(self, ids: IntArray) -> IntArray:
+    def search_order(self, indices: IntArray) -> IntArray:
         """Return the places as they are."""
-        return np.arange(len(ids))
+        return np.arange(len(indices))
 
     def add(self, points: FloatArray, n_added: int) -> None:
         """Look at the new array from now on."""
@@ -326,26 +333,22 @@ class GraphIndex:
     n_spare = 0
     efforts: tuple[int, ...] = (16, 32, 64, 128, 256, 512, 1024)
 
-    def __init__(self, points: FloatArray, _seed: int) -> None:
+    def __init__(self, points: FloatArray, _seed: int, shown: Shown = unseen) -> None:
         import faiss
 
         self._index = faiss.IndexHNSWFlat(points.shape[1], LINKS)
-        for start in range(0, len(points), 2**12):
+        for start in shown(range(0, len(points), 2**12), "links"):
             self._index.add(points[start : start + 2**12])
 
     @classmethod
     def restore(
         cls, points: FloatArray, levels: IntArray, links: IntArray, entry: IntArray
     ) -> GraphIndex:
-        """Link points again as they were; see `state`.
-
-        FAISS follows links without looking, so that each is checked here.
-        """
+        """Link points again as they were; see `state`, and `check_links`."""
         import faiss
 
         index = faiss.IndexHNSWFlat(points.shape[1], LINKS)
         hnsw, n_points = index.hnsw, len(points)
-        _check_links(levels, links, entry, faiss.vector_to_array(hnsw.cum_nneighbor_per_level))
         index.storage.add(np.ascontiguousarray(points))
         counts = faiss.vector_to_array(hnsw.cum_nneighbor_per_level)[levels]
         offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.uint64)
@@ -380,9 +383,9 @@ class GraphIndex:
         """Distances come from differences, so that rounding is none of its errors."""
         return np.full(len(queries), np.inf)
 
-    def search_order(self, ids: IntArray) -> IntArray:
+    def search_order(self, indices: IntArray) -> IntArray:
         """Return the places as they are."""
-        return np.arange(len(ids))
+        return np.arange(len(indices))
 
     def add(self, points: FloatArray, n_added: int) -> None:
         """Link new points."""
@@ -409,11 +412,12 @@ def _largest_norm(points: FloatArray) -> float:
     return float(np.sqrt(norms.max(initial=0.0)))
 
 
-def _check_links(levels: IntArray, links: IntArray, entry: IntArray, ends: IntArray) -> None:
-    """Require links to points that are there, and as high as the link.
+def check_links(levels: IntArray, links: IntArray, entry: IntArray) -> None:
+    """Require links to points that are there, and as high as the link: FAISS does not look."""
+    import faiss
 
-    ``ends`` has the number of links below each level.
-    """
+    index = faiss.IndexHNSWFlat(1, LINKS)
+    ends = faiss.vector_to_array(index.hnsw.cum_nneighbor_per_level)
     n_points = len(levels)
     wrong = InputError("the links of the points lead elsewhere")
     if n_points and not (levels.min() >= 1 and levels.max() < len(ends)):
@@ -439,8 +443,33 @@ def _only_live(candidates: IntArray, k: int, alive: BoolArray) -> IntArray:
     return np.pad(found, ((0, 0), (0, k - found.shape[1])), constant_values=NOBODY)
 
 
-INDEXES: dict[str, Callable[[FloatArray, int], CandidateIndex]] = {
+INDEXES: dict[str, Callable[[FloatArray, int, Shown], CandidateIndex]] = {
     "flat": FlatIndex,
     "ivf": InvertedIndex,
     "hnsw": GraphIndex,
 }
+
+
+def stored(kind: str, arrays: dict[str, Any]) -> dict[str, Any]:
+    """Return what `restored` needs of stored arrays, links checked."""
+    if kind == "hnsw":
+        check_links(arrays["levels"], arrays["links"], arrays["entry"])
+    needed = {"flat": (), "ivf": ("centres", "cells"), "hnsw": ("levels", "links", "entry")}[kind]
+    if "faiss" in arrays:
+        needed = ("faiss", "cells")
+    return {name: arrays[name] for name in ("points", *needed)}
+
+
+def restored(kind: str, arrays: dict[str, Any]) -> CandidateIndex:
+    """Return an index that was stored; see the ``state`` of each.
+
+    ``faiss`` may be an inverted file of FAISS that is open, such as one that it maps from a file;
+    it is then taken as it is.
+    """
+    if kind == "flat":
+        return FlatIndex(arrays["points"], 0)
+    if kind == "hnsw":
+        return GraphIndex.restore(**arrays)
+    if "faiss" in arrays:
+        return InvertedIndex.over(arrays["faiss"], arrays["cells"])
+    return InvertedIndex.restore(**arrays)

@@ -68,18 +68,20 @@ class GivenEngine:
         """The number of points; none are removed."""
         return self.n_points
 
+    exact = True
+
     def search(self, vectors: FloatArray, k: int) -> Neighbors:
         """Return the ``k`` nearest of rows of distances to the database, inf where unknown."""
         return without_unknown(nearest_columns(self._check(vectors), k, None))
 
-    def rows(self, ids: IntArray, k: int) -> Neighbors:
+    def rows(self, indices: IntArray, k: int) -> Neighbors:
         """Return the ``k`` nearest neighbours of points, as far as their lists go."""
-        counts = np.minimum(self.lengths[ids], k)
-        indices = np.full((len(counts), k), NOBODY, dtype=np.intp)
+        counts = np.minimum(self.lengths[indices], k)
+        nearest = np.full((len(counts), k), NOBODY, dtype=np.intp)
         sq_distances = np.full((len(counts), k), np.inf)
-        places, filled = runs(self._starts[ids], counts), np.arange(k) < counts[:, None]
-        indices[filled], sq_distances[filled] = self._columns[places], self._sq_distances[places]
-        return Neighbors(indices, sq_distances)
+        places, filled = runs(self._starts[indices], counts), np.arange(k) < counts[:, None]
+        nearest[filled], sq_distances[filled] = self._columns[places], self._sq_distances[places]
+        return Neighbors(nearest, sq_distances)
 
     def nearest(self, query: Query, k: int) -> Neighbors:
         """Find the ``k`` points nearest to a checked query, its own points left out.
@@ -87,15 +89,15 @@ class GivenEngine:
         Points that are not in the lists of all examples come last, at inf.
         """
         total = plain_sq_distances(self, query)
-        others = np.setdiff1d(np.arange(self.n_points), query.ids)
+        others = np.setdiff1d(np.arange(self.n_points), query.indices)
         found = others[np.lexsort((others, total[others]))][:k]
         part = Neighbors(found[None, :], total[None, found])
         return Neighbors.merge([part], k)
 
-    def sq_distances(self, ids: IntArray, vectors: FloatArray) -> Iterator[FloatArray]:
-        """Return one row of squared distances per id, then one per vector; inf where unknown."""
+    def sq_distances(self, indices: IntArray, vectors: FloatArray) -> Iterator[FloatArray]:
+        """Return one row of squared distances per point, then one per vector; inf where unknown."""
         rows = self._check(vectors)
-        for index in ids:
+        for index in indices:
             row = np.full(self.n_points, np.inf)
             start, length = self._starts[index], self.lengths[index]
             listed = slice(start, start + length)
@@ -106,12 +108,12 @@ class GivenEngine:
 
     def between(self, query: Query, points: IntArray) -> FloatArray:
         """Return the squared distances of points to each example of a query; inf where unknown."""
-        return np.stack([row[points] for row in self.sq_distances(query.ids, query.vectors)])
+        return np.stack([row[points] for row in self.sq_distances(query.indices, query.vectors)])
 
-    def pairs(self, ids: IntArray) -> FloatArray:
+    def pairs(self, indices: IntArray) -> FloatArray:
         """Return the squared distances of a few points to each other; inf where unknown."""
         nothing = np.empty((0, self.n_points))
-        return np.stack([row[ids] for row in self.sq_distances(ids, nothing)])
+        return np.stack([row[indices] for row in self.sq_distances(indices, nothing)])
 
     def _check(self, vectors: Any) -> FloatArray:
         rows = check_vectors(vectors, self.n_features, partial=True)

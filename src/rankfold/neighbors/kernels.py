@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from rankfold.compilation import compiled
 from rankfold.types import NOBODY, FloatArray, IntArray, Neighbors
 
 
@@ -32,8 +32,8 @@ def refine(
     sq_distances = np.full((n_queries, k), np.inf, dtype=np.float32)
     farthest = np.empty(n_queries)
     _refine(
-        points,
-        np.ascontiguousarray(queries),
+        _read(points),
+        _read(queries),
         np.ascontiguousarray(candidates, dtype=np.int64),
         own.astype(np.int64),
         indices,
@@ -54,7 +54,7 @@ def sq_distances_to(points: FloatArray, query: FloatArray) -> FloatArray:
     query : array of float32, shape (n_features,)
     """
     row = np.empty(len(points))
-    _measure(points, np.ascontiguousarray(query), row)
+    _measure(_read(points), _read(query), row)
     return row
 
 
@@ -69,7 +69,7 @@ def sq_distances_among(points: FloatArray, rows: IntArray, query: FloatArray) ->
     query : array of float32, shape (n_features,)
     """
     row = np.empty(len(rows))
-    _measure_some(points, np.ascontiguousarray(rows, dtype=np.int64), query, row)
+    _measure_some(_read(points), np.ascontiguousarray(rows, dtype=np.int64), _read(query), row)
     return row
 
 
@@ -82,11 +82,21 @@ def rough_sq_distances_to(points: FloatArray, query: FloatArray) -> FloatArray:
     query : array of float32, shape (n_features,)
     """
     row = np.empty(len(points), dtype=np.float32)
-    _measure_roughly(points, query, row)
+    _measure_roughly(_read(points), _read(query), row)
     return row
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc"})
+def _read(array: FloatArray) -> FloatArray:
+    """Return an array as one that is only read, whether it could be written to or not.
+
+    These are two types, and everything would be compiled for both.
+    """
+    view = np.ascontiguousarray(array).view()
+    view.flags.writeable = False
+    return view
+
+
+@compiled(fastmath={"reassoc"})
 def _measure(points, query, row):  # type: ignore[no-untyped-def]
     for i in range(points.shape[0]):
         total = 0.0
@@ -96,7 +106,7 @@ def _measure(points, query, row):  # type: ignore[no-untyped-def]
         row[i] = total
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc"})
+@compiled(fastmath={"reassoc"})
 def _measure_some(points, rows, query, row):  # type: ignore[no-untyped-def]
     for i in range(len(rows)):
         point = np.uint64(rows[i])
@@ -107,7 +117,7 @@ def _measure_some(points, rows, query, row):  # type: ignore[no-untyped-def]
         row[i] = total
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc"})
+@compiled(fastmath={"reassoc"})
 def _measure_roughly(points, query, row):  # type: ignore[no-untyped-def]
     for i in range(points.shape[0]):
         total = np.float32(0)
@@ -117,7 +127,7 @@ def _measure_roughly(points, query, row):  # type: ignore[no-untyped-def]
         row[i] = total
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc"})
+@compiled(fastmath={"reassoc"})
 def _refine(points, queries, candidates, own, indices, sq_distances, farthest):  # type: ignore[no-untyped-def]
     n_queries, n_candidates = candidates.shape
     width = indices.shape[1]

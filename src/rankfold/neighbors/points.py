@@ -17,10 +17,9 @@ from rankfold.neighbors.faiss_indexes import (
     CELLS_PER_ROOT,
     FEW_QUERIES,
     INDEXES,
-    CandidateIndex,
-    FlatIndex,
     GraphIndex,
     InvertedIndex,
+    stored,
     threads,
 )
 from rankfold.neighbors.lists import GrowableArray
@@ -76,6 +75,8 @@ class ExactPoints:
             check_single_precision(vectors, "vectors")
         return as_held(vectors, self.metric, "vectors").astype(self.points.dtype, copy=False)
 
+    exact = True
+
     def search(self, vectors: FloatArray, k: int) -> Neighbors:
         """Find the ``k`` nearest points for vectors from anywhere."""
         return self.find(self.held(vectors), k)
@@ -86,12 +87,12 @@ class ExactPoints:
             return _nobody(len(held), k)
         return self._named(self._engine.find(held, k))
 
-    def rows(self, ids: IntArray, k: int) -> Neighbors:
+    def rows(self, indices: IntArray, k: int) -> Neighbors:
         """Find the ``k`` nearest neighbours of points; removed ones have none."""
-        lists = _nobody(len(ids), k)
-        left = self.alive[ids]
+        lists = _nobody(len(indices), k)
+        left = self.alive[indices]
         if left.any():
-            places = np.searchsorted(self._live, np.asarray(ids)[left])
+            places = np.searchsorted(self._live, np.asarray(indices)[left])
             found = self._named(self._engine.rows(places, k))
             lists.indices[left], lists.sq_distances[left] = found.indices, found.sq_distances
         return lists
@@ -100,13 +101,13 @@ class ExactPoints:
         """Find the ``k`` points nearest to a checked query, its own points left out."""
         if not self.n_alive:
             return _nobody(1, k)
-        placed = replace(query, ids=np.searchsorted(self._live, query.ids))
+        placed = replace(query, indices=np.searchsorted(self._live, query.indices))
         return self._named(self._engine.nearest(placed, k))
 
-    def sq_distances(self, ids: IntArray, vectors: FloatArray) -> Iterator[FloatArray]:
+    def sq_distances(self, indices: IntArray, vectors: FloatArray) -> Iterator[FloatArray]:
         """Measure everything; removed points are at distance inf."""
         vectors = self.held(vectors)
-        for index in ids:
+        for index in indices:
             left = bool(self.alive[index])
             yield self._row(self.points[index]) if left else np.full(self.n_points, np.inf)
         for vector in vectors:
@@ -235,12 +236,12 @@ class FaissPoints(FaissEngine):
 
     def among(self, held: FloatArray, k: int) -> Neighbors:
         """Find the ``k`` nearest of each of some new vectors among themselves."""
-        ids = np.arange(len(held))
+        indices = np.arange(len(held))
         if len(held) > FEW_NEW:
             return FaissEngine(held, "euclidean", self.recall, n_threads=self.n_threads).rows(
-                ids, k
+                indices, k
             )
-        return measure_all(held, held, k, ids, BLOCK_BYTES)
+        return measure_all(held, held, k, indices, BLOCK_BYTES)
 
     def append(self, held: FloatArray) -> None:
         """Add points."""
@@ -249,9 +250,10 @@ class FaissPoints(FaissEngine):
         self._held.append(held)
         self._living.append(np.ones(len(held), dtype=bool))
         self.n_alive += len(held)
-        with threads(1 if len(held) < FEW_QUERIES else self.n_threads):
-            for index in self._indexes.values():
-                index.add(self._points, len(held))
+        if self._stored_index is None:  # else it is made with all of them
+            with threads(1 if len(held) < FEW_QUERIES else self.n_threads):
+                for index in self._indexes.values():
+                    index.add(self._points, len(held))
 
     def bury(self, slots: IntArray) -> None:
         """Remove points."""
@@ -280,7 +282,7 @@ class FaissPoints(FaissEngine):
 
     @classmethod
     def restore(cls, arrays: dict[str, Any], settings: dict[str, Any]) -> Self:
-        """Make it from its state: nothing is trained or searched.
+        """Make it from its state: nothing is trained or searched, and its index is made later.
 
         ``faiss`` may be an inverted file of FAISS that is open, such as one that it maps from a
         file; it is then taken as it is.
@@ -294,7 +296,7 @@ class FaissPoints(FaissEngine):
         engine.n_features = engine._points.shape[1]
         engine._kind = settings["index"]
         engine._plans = [Plan(**plan) for plan in settings["plans"]]
-        engine._indexes = _with_flat(_restored(engine._kind, arrays), engine)
+        engine._stored_index = stored(engine._kind, arrays)
         return cls.of(engine, np.asarray(arrays["alive"]))
 
     def kept(self, slots: IntArray) -> Self:
@@ -309,28 +311,9 @@ class FaissPoints(FaissEngine):
             index = index.of_some(self._points, slots)
         else:
             with threads(self.n_threads):
-                index = INDEXES[self._kind](engine._points, self.seed)
+                index = INDEXES[self._kind](engine._points, self.seed, self._shown)
         # An index that is trained anew has its effort measured anew, when it is first searched.
         most = len(slots) if fits else 0
         engine._plans = [replace(plan, n_points=min(plan.n_points, most)) for plan in self._plans]
-        engine._indexes = _with_flat(index, engine)
+        engine._indexes = {index.kind: index}
         return type(self).of(engine)
-
-
-def _with_flat(index: CandidateIndex, engine: FaissEngine) -> dict[str, CandidateIndex]:
-    """Return the indexes that the plans of an engine ask for."""
-    indexes = {index.kind: index}
-    if any(plan.kind not in indexes for plan in engine._plans):
-        indexes["flat"] = FlatIndex(engine._points, engine.seed)
-    return indexes
-
-
-def _restored(kind: str, arrays: dict[str, Any]) -> CandidateIndex:
-    points = arrays["points"]
-    if kind == "flat":
-        return FlatIndex(points, 0)
-    if kind == "hnsw":
-        return GraphIndex.restore(points, arrays["levels"], arrays["links"], arrays["entry"])
-    if "faiss" in arrays:
-        return InvertedIndex.over(arrays["faiss"], arrays["cells"])
-    return InvertedIndex.restore(points, arrays["centres"], arrays["cells"])

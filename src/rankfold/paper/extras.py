@@ -15,9 +15,8 @@ from rankfold.evaluation import evaluate, tune
 from rankfold.evaluation.tasks import choose_queries
 from rankfold.metrics import precision
 from rankfold.paper import figures
-from rankfold.paper.figures import Curve, Panel
-from rankfold.paper.section import Grid, Picture, Section
-from rankfold.paper.tables import Row, Table, once
+from rankfold.paper.figures import Curve, CurvePanel
+from rankfold.paper.tables import Grid, Picture, PrintedRow, Section, Table, once
 from rankfold.paper.work import Datasets, Pieces, Results, measure
 from rankfold.rankers import (
     RAN,
@@ -58,7 +57,7 @@ def follow(ranker: RAN, data: Dataset, cutoff: int, n_queries: int, n_alternatio
     for place, query in enumerate(queries):
         walk = ranker.alternations(int(query), top=cutoff, include_query=True)
         for step, ranking in enumerate(islice(walk, n_alternations)):
-            same = data.labels[ranking.ids] == data.labels[query]
+            same = data.labels[ranking.indices] == data.labels[query]
             free[place, step] = 100 * precision(same, cutoff)
         trace = traces[place]
         last = n_alternations
@@ -129,7 +128,7 @@ def alternation_section(tables: Sequence[Table], results: Results) -> Section | 
     )
 
 
-def _panel(table: Table, raw: Course, natural: Course) -> Panel:
+def _panel(table: Table, raw: Course, natural: Course) -> CurvePanel:
     steps = range(1, len(raw.free) + 1)
     lines = (
         Curve("natural", steps, natural.free, RIGHT),
@@ -138,7 +137,7 @@ def _panel(table: Table, raw: Course, natural: Course) -> Panel:
         Curve("raw, guard", steps, raw.guarded, WRONG, dashed=True),
     )
     title = f"{table.title}, P@{table.cutoff}"
-    return Panel(title, lines, ticks=tuple(steps), least_span=4.0)
+    return CurvePanel(title, lines, ticks=tuple(steps), least_span=4.0)
 
 
 def _alternation_grid(courses: Mapping[Table, Mapping[str, Course]], n_alternations: int) -> Grid:
@@ -314,6 +313,6 @@ def others_section(results: Results) -> Section | None:
     return Section(title, (text,), grids=(Grid(header, cells),)) if names else None
 
 
-def baselines(tables: Sequence[Table]) -> list[tuple[Table, Row]]:
+def baselines(tables: Sequence[Table]) -> list[tuple[Table, PrintedRow]]:
     """Return the rows of methods that run on a Gaussian graph."""
     return [(table, row) for table in tables for row in table.rows if "graph" in row.settings]

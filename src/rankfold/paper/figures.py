@@ -12,8 +12,7 @@ import numpy as np
 
 from rankfold.drawing import DPI, GREY, INK, LINE, RIGHT, WRONG, new_page, write
 from rankfold.metrics import r_precision
-from rankfold.paper.section import Picture, Section
-from rankfold.paper.tables import Row, Table
+from rankfold.paper.tables import Picture, PrintedRow, Section, Table
 from rankfold.paper.work import Datasets, Pieces, Results, measure
 from rankfold.rankers import RAN, Distance, Ranker
 from rankfold.types import Dataset, FloatArray, Trace
@@ -40,7 +39,7 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class Panel:
+class CurvePanel:
     """Curves over one axis, and levels that do not depend on it.
 
     Parameters
@@ -72,7 +71,7 @@ class Panel:
 def draw(
     title: str,
     subtitle: str,
-    panels: Sequence[Panel],
+    panels: Sequence[CurvePanel],
     axis: str,
     *,
     names: int = 200,
@@ -94,7 +93,7 @@ def draw(
     return figure
 
 
-def _draw_panel(axes: Axes, panel: Panel, width: float, height: float) -> None:
+def _draw_panel(axes: Axes, panel: CurvePanel, width: float, height: float) -> None:
     from matplotlib.ticker import NullFormatter, NullLocator
 
     for side in ("top", "right", "left"):
@@ -236,10 +235,10 @@ def scores(data: Dataset, smoothness: float) -> dict[str, FloatArray]:
     ranking = (
         RAN(PATTERN_NEIGHBORS, smoothness, fusion="none")
         .fit(data.X)
-        .rank(ids=query, include_query=True)
+        .rank(query, include_query=True)
     )
     shape = np.empty(len(data.X))
-    shape[ranking.ids] = ranking.scores
+    shape[ranking.indices] = ranking.scores
     return {"plain": 1 - distances / distances.max(), "shape": shape}
 
 
@@ -286,8 +285,8 @@ def draw_pattern(data: Dataset, found: dict[str, FloatArray]) -> Figure:
 
 
 def _success(ranker: Ranker, data: Dataset, query: int) -> str:
-    ids = ranker.fit(data.X).rank(ids=query).ids
-    same = data.labels[ids] == data.labels[query]
+    indices = ranker.fit(data.X).rank(query).indices
+    same = data.labels[indices] == data.labels[query]
     n_same = int(same.sum())
     return f"{r_precision(same, n_same):.0%} of the first {n_same} are right"
 
@@ -372,7 +371,7 @@ def neighbors_section(tables: Sequence[Table], results: Results) -> Section | No
         (best, at_best, f"best at k = {best}: {at_best:.2f}"),
         (BEST_PRINTED, at_printed, f"the paper's best, k = {BEST_PRINTED}: {at_printed:.2f}"),
     )
-    panel = Panel(
+    panel = CurvePanel(
         "",
         (Curve(f"RAN, λ = {smoothness:g}", NEIGHBORS, values, RIGHT),),
         levels,
@@ -395,7 +394,7 @@ def neighbors_section(tables: Sequence[Table], results: Results) -> Section | No
     )
 
 
-def _usps(tables: Sequence[Table]) -> tuple[Table, Row] | None:
+def _usps(tables: Sequence[Table]) -> tuple[Table, PrintedRow] | None:
     """Return the table of USPS and its row of RAN."""
     for table in tables:
         for row in table.rows:
@@ -417,7 +416,7 @@ def objective_work(datasets: Datasets) -> Pieces:
 
 def trace(data: Dataset) -> Trace:
     """Return how graph and scores were learned for one query."""
-    found = RAN(**SETTINGS.get_params()).fit(data.X).rank(ids=QUERY).trace
+    found = RAN(**SETTINGS.get_params()).fit(data.X).rank(QUERY).trace
     if found is None:
         raise RuntimeError("RAN did not say how it learned")
     return found
@@ -434,7 +433,7 @@ def objective_section(results: Results) -> Section | None:
     # What is left at the end is rounding, which has no logarithm.
     n_shown = sum(value > ROUNDING * values[0] for value in above)
     halves, above = halves[:n_shown], above[:n_shown]
-    panel = Panel(
+    panel = CurvePanel(
         "",
         (
             Curve("", halves, above, GREY, marks=False),

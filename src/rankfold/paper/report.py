@@ -9,8 +9,17 @@ from html import escape
 from importlib.resources import files
 
 from rankfold.paper.extras import LONG_RUNS, baselines
-from rankfold.paper.section import Grid, Section
-from rankfold.paper.tables import STATUSES, Outcome, Row, Table, compare, once, outcomes
+from rankfold.paper.tables import (
+    STATUSES,
+    Grid,
+    Outcome,
+    PrintedRow,
+    Section,
+    Table,
+    compare,
+    once,
+    outcomes,
+)
 from rankfold.paper.work import Results
 from rankfold.rankers import RAN
 
@@ -90,7 +99,7 @@ def _rivals(tables: Sequence[Table], results: Results) -> str:
     )
 
 
-def _is_rival(row: Row) -> bool:
+def _is_rival(row: PrintedRow) -> bool:
     return not isinstance(row.ranker(), RAN)
 
 

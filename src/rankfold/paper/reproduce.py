@@ -14,9 +14,9 @@ from rankfold.drawing import require_matplotlib
 from rankfold.errors import InputError
 from rankfold.files import replacing
 from rankfold.paper import extras, figures, report
-from rankfold.paper.section import Section
 from rankfold.paper.tables import (
     Outcome,
+    Section,
     Table,
     moved,
     outcomes,

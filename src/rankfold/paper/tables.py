@@ -1,4 +1,4 @@
-"""The printed tables, checked before anything runs, and our figures beside them."""
+"""The printed tables, checked before anything runs, our figures beside them, and their report."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from importlib.resources import files
+from io import BytesIO
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from rankfold.check import check_choice, check_count, check_positive
 from rankfold.datasets import DATASETS
+from rankfold.drawing import png_bytes
 from rankfold.errors import InputError
 from rankfold.graph import AdaptiveGraph, GaussianGraph
-from rankfold.paper.section import Grid, Section
 from rankfold.paper.work import Datasets, Measured, Pieces, Results, measure
 from rankfold.rankers import (
     RAN,
@@ -29,6 +30,55 @@ from rankfold.rankers import (
     TensorProductDiffusion,
 )
 
+if TYPE_CHECKING:
+    import matplotlib.figure
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table of texts.
+
+    The first ``n_words`` columns are words, the others numbers; the last may hold code.
+    """
+
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    n_words: int = 1
+    title: str = ""
+    code: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Picture:
+    """A figure under the name of its files, with what it shows in words."""
+
+    name: str
+    caption: str
+    figure: matplotlib.figure.Figure
+
+    def png(self) -> bytes:
+        """Return the content of a PNG file."""
+        return png_bytes(self.figure)
+
+    def svg(self) -> bytes:
+        """Return the content of an SVG file; the same figure gives the same bytes."""
+        import matplotlib as mpl
+
+        content = BytesIO()
+        with mpl.rc_context({"svg.hashsalt": self.name}):
+            self.figure.savefig(content, format="svg", metadata={"Date": None})
+        return content.getvalue()
+
+
+@dataclass(frozen=True, eq=False)
+class Section:
+    """A heading with paragraphs, pictures and tables, in this order."""
+
+    title: str
+    paragraphs: tuple[str, ...] = ()
+    pictures: tuple[Picture, ...] = ()
+    grids: tuple[Grid, ...] = ()
+
 
 def settings_section(tables: Sequence[Table]) -> Section | None:
     """Return a table of all settings; None without tables."""
@@ -40,7 +90,7 @@ def settings_section(tables: Sequence[Table]) -> Section | None:
     return Section("The settings", (text,), grids=(Grid(header, rows, n_words=3, code=True),))
 
 
-def code(row: Row) -> str:
+def code(row: PrintedRow) -> str:
     """Return the code that makes the ranker of a row."""
     made = row.ranker(**({"metric": row.metric} if row.metric else {}))
     return " ".join(repr(made).split())
@@ -81,7 +131,7 @@ class Figure:
 
 
 @dataclass(frozen=True, eq=False)
-class Row:
+class PrintedRow:
     """A row of a printed table.
 
     Parameters
@@ -127,7 +177,7 @@ class Table:
     dataset: str
     cutoff: int
     sigma: float
-    rows: tuple[Row, ...]
+    rows: tuple[PrintedRow, ...]
     remark: str = ""
 
 
@@ -190,7 +240,7 @@ def _table(content: dict[str, Any]) -> Table:
     )
 
 
-def _row(content: dict[str, Any]) -> Row:
+def _row(content: dict[str, Any]) -> PrintedRow:
     method = content["method"]
     figures = {metric: _figure(content[metric], method) for metric in METRICS}
     reason = content.get("reason", "")
@@ -199,7 +249,7 @@ def _row(content: dict[str, Any]) -> Row:
     settings = {"class": content["class"], **content.get("settings", {})}
     if "graph" in content:
         settings["graph"] = content["graph"]
-    row = Row(
+    row = PrintedRow(
         method=method,
         settings=settings,
         metric=content.get("metric"),
@@ -287,7 +337,7 @@ def outcomes(tables: Sequence[Table], results: Results) -> list[Outcome]:
     return [outcome for table, row in _rows(tables) for outcome in compare(table, row, results)]
 
 
-def compare(table: Table, row: Row, results: Results) -> list[Outcome]:
+def compare(table: Table, row: PrintedRow, results: Results) -> list[Outcome]:
     """Return precision and recall of one row beside the printed ones."""
     found: Measured = results[table.name, row.method]
     ours = dict(zip(METRICS, found, strict=True))
@@ -357,12 +407,12 @@ def _remarks(table: Table, results: Results) -> Iterator[str]:
         yield f"{', '.join(names)}: {text}"
 
 
-def _stated(table: Table, row: Row, results: Results) -> str:
+def _stated(table: Table, row: PrintedRow, results: Results) -> str:
     if not row.as_printed:
         return ""
     found: Measured = results[table.name, row.method, "as printed"]
     return f" As stated, ours is {found.precision:.2f} and {found.recall:.2f}."
 
 
-def _rows(tables: Sequence[Table]) -> Iterator[tuple[Table, Row]]:
+def _rows(tables: Sequence[Table]) -> Iterator[tuple[Table, PrintedRow]]:
     return ((table, row) for table in tables for row in table.rows)

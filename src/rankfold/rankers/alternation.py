@@ -190,7 +190,7 @@ class HalfSteps:
         self.step, self.n_points = step, engine.n_points
         self.n_all = engine.n_points + len(query.vectors)
         self.lists = CandidateLists(engine, alternation.lists, query.vectors, unseen)
-        own = np.concatenate([query.ids, np.arange(self.n_points, self.n_all)])
+        own = np.concatenate([query.indices, np.arange(self.n_points, self.n_all)])
         order = np.argsort(own)
         self.own, self.seeds = own[order], query.weights[order]
 

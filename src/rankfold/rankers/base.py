@@ -1,4 +1,4 @@
-"""The contract of all rankers: fit, rank, rank_many, rank_all."""
+"""The contract of all rankers: fit, rank, rank_many, search."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
 
     def rank(
         self,
-        ids: Any = None,
+        indices: Any = None,
         vectors: Any = None,
         weights: Any = None,
         *,
@@ -199,14 +199,14 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
 
         Parameters
         ----------
-        ids : int or sequence of int, optional
+        indices : int or sequence of int, optional
             Points of the database that serve as examples.
         vectors : array, shape (n_features,), or list of such arrays, optional
             Examples that are not in the database. With a precomputed metric, their distances
             to every point of the database, in the same form as the matrix that was fitted.
             `search` takes an array of many queries.
         weights : sequence of float, optional
-            How much each example counts, ids first, then vectors; the largest is the score 1.
+            How much each example counts, points first, then vectors; the largest is the score 1.
             Examples of zero or less are negative ones, see `Query`.
         top : int, optional
             Length of the answer; everything by default.
@@ -229,15 +229,14 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
         --------
         >>> from rankfold import RAN, datasets
         >>> ranker = RAN(n_neighbors=10).fit(datasets.load("moons").X)
-        >>> ranker.rank(ids=[0, 5], top=3).ids
+        >>> ranker.rank([0, 5], top=3).indices
         array([120, 330, 238])
         """
         if vectors is not None:
             check_examples(vectors, "search")
-        a_row = isinstance(ids, Integral) and not isinstance(ids, bool)
-        query = (
-            ids if a_row and vectors is None and weights is None else Query(ids, vectors, weights)
-        )
+        a_row = isinstance(indices, Integral) and not isinstance(indices, bool)
+        alone = a_row and vectors is None and weights is None
+        query = indices if alone else Query(indices, vectors, weights)
         return self.rank_query(query, top=top, include_query=include_query)
 
     def rank_query(
@@ -285,16 +284,25 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
         return list(self._rankings(queries, top, include_query, n_jobs, progress))
 
     def search(
-        self, X: Any, k: int = 10, *, n_jobs: int = 1, progress: bool = False
+        self,
+        X: Any = None,
+        k: int = 10,
+        *,
+        include_query: bool = False,
+        n_jobs: int = 1,
+        progress: bool = False,
     ) -> tuple[IntArray, FloatArray]:
-        """Rank the database for many unseen vectors, one query each.
+        """Rank the database for many unseen vectors, or for each of its own points.
 
         Parameters
         ----------
-        X : array, shape (n_queries, n_features)
-            With a precomputed metric, their distances to every point of the database.
+        X : array, shape (n_queries, n_features), optional
+            One query in each row. With a precomputed metric, their distances to every point of the
+            database. Without it, every point of the database is a query.
         k : int
             Length of each answer, at most.
+        include_query : bool
+            Whether a point of the database comes first in its own answer, or is not in it.
         n_jobs, progress
             As for `rank_many`.
 
@@ -303,6 +311,7 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
         indices : array of int, shape (n_queries, k)
             Row numbers of the database, best first.
         scores : array of float, shape (n_queries, k)
+            The rows of points that were removed hold -1 and nan.
 
         Examples
         --------
@@ -313,49 +322,22 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
         (5, 3)
         """
         check_is_fitted(self)
-        check_count(k, "k")
-        rows = X if issparse(X) else check_rows(X)
-        queries = [Query(vectors=rows[i : i + 1]) for i in range(rows.shape[0])]
-        rankings = self.rank_many(queries, top=k, n_jobs=n_jobs, progress=progress)
-        shape = (len(queries), min(k, self.engine_.n_alive))
-        indices, scores = np.empty(shape, dtype=np.intp), np.empty(shape)
-        for row, ranking in enumerate(rankings):
-            indices[row], scores[row] = ranking.ids, ranking.scores
-        return indices, scores
-
-    def rank_all(
-        self,
-        *,
-        top: int | None = None,
-        include_query: bool = False,
-        n_jobs: int = 1,
-        progress: bool = False,
-    ) -> tuple[IntArray, FloatArray]:
-        """Rank the database for each of its points.
-
-        Parameters
-        ----------
-        top, include_query, n_jobs, progress
-            As for `rank_many`.
-
-        Returns
-        -------
-        indices : array of int, shape (n_points, top)
-        scores : array of float, shape (n_points, top)
-            Row i answers the query i. Without the query itself there are at most
-            ``n_points - 1`` answers. Points that were removed are in no answer, and their own
-            rows hold -1 and nan.
-        """
-        check_is_fitted(self)
-        live = live_points(self.engine_)
-        length = check_top(top, len(live))
-        if not check_flag(include_query, "include_query"):
-            length = min(length, len(live) - 1)
-        shape = (self.engine_.n_points, max(0, length))
+        n_alive, n_own = self.engine_.n_alive, 0
+        queries: list[Any]
+        if X is None:
+            asked = live_points(self.engine_)
+            queries, n_queries = asked.tolist(), self.engine_.n_points
+            n_own = 0 if check_flag(include_query, "include_query") else 1
+        else:
+            rows = X if issparse(X) else check_rows(X)
+            n_queries = rows.shape[0]
+            asked = np.arange(n_queries)
+            queries = [Query(vectors=rows[i : i + 1]) for i in range(n_queries)]
+        shape = (n_queries, min(check_count(k, "k"), n_alive - n_own))
         indices, scores = np.full(shape, NOBODY, dtype=np.intp), np.full(shape, np.nan)
-        rankings = self._rankings(live.tolist(), top, include_query, n_jobs, progress)
-        for row, ranking in zip(live, rankings, strict=True):
-            indices[row], scores[row] = ranking.ids, ranking.scores
+        rankings = self._rankings(queries, k, include_query, n_jobs, progress)
+        for row, ranking in zip(asked, rankings, strict=True):
+            indices[row], scores[row] = ranking.indices, ranking.scores
         return indices, scores
 
     def edges(self, point: int) -> Edges:
@@ -435,18 +417,18 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
 
         The neighbours of its vectors may be known already.
         """
-        engine, width, n_ids = self.engine_, self._unit_neighbors + 1, len(query.ids)
+        engine, width, n_indices = self.engine_, self._unit_neighbors + 1, len(query.indices)
         (positive,) = np.nonzero(query.weights > 0)
         row = int(positive[0])
         if len(positive) > 1:
             lists, row = engine.nearest(query, width), 0
-        elif row >= n_ids:
+        elif row >= n_indices:
             lists = engine.search(query.vectors, width) if unseen is None else unseen
-            row -= n_ids
+            row -= n_indices
         elif self._lists is not None:
-            lists, row = self._lists, int(query.ids[row])
+            lists, row = self._lists, int(query.indices[row])
         else:
-            lists, row = engine.rows(query.ids[row : row + 1], width), 0
+            lists, row = engine.rows(query.indices[row : row + 1], width), 0
         near = lists.indices[row, :width], lists.sq_distances[row, :width]
         known = self._relative_degrees
         return Neighborhood.of(query, *near, self._degrees_of if known is None else known.take)

@@ -181,7 +181,7 @@ class Diffusion(SchemeRanker):
     >>> import numpy as np
     >>> X = np.array([[0.0], [1.0], [2.0], [3.0], [9.0], [10.0]])
     >>> walk = Diffusion(start="identity", update="left", n_steps=3, read="column")
-    >>> walk.fit(X).rank(ids=0).scores.round(3)
+    >>> walk.fit(X).rank(0).scores.round(3)
     array([0.179, 0.172, 0.167, 0.135, 0.126])
     """
 
@@ -263,8 +263,8 @@ class SelfDiffusion(SchemeRanker):
     --------
     >>> from rankfold import SelfDiffusion, datasets
     >>> moons = datasets.load("moons")
-    >>> ranking = SelfDiffusion().fit(moons.X).rank(ids=0, top=50)
-    >>> (moons.labels[ranking.ids] == moons.labels[0]).all()
+    >>> ranking = SelfDiffusion().fit(moons.X).rank(0, top=50)
+    >>> (moons.labels[ranking.indices] == moons.labels[0]).all()
     np.True_
     """
 
@@ -338,8 +338,8 @@ class LocallyConstrainedDiffusion(SchemeRanker):
     --------
     >>> from rankfold import LocallyConstrainedDiffusion, datasets
     >>> moons = datasets.load("moons")
-    >>> ranking = LocallyConstrainedDiffusion().fit(moons.X).rank(ids=0, top=50)
-    >>> (moons.labels[ranking.ids] == moons.labels[0]).all()
+    >>> ranking = LocallyConstrainedDiffusion().fit(moons.X).rank(0, top=50)
+    >>> (moons.labels[ranking.indices] == moons.labels[0]).all()
     np.True_
     """
 
@@ -407,8 +407,8 @@ class TensorProductDiffusion(SchemeRanker):
     --------
     >>> from rankfold import TensorProductDiffusion, datasets
     >>> moons = datasets.load("moons")
-    >>> ranking = TensorProductDiffusion().fit(moons.X).rank(ids=0, top=50)
-    >>> (moons.labels[ranking.ids] == moons.labels[0]).all()
+    >>> ranking = TensorProductDiffusion().fit(moons.X).rank(0, top=50)
+    >>> (moons.labels[ranking.indices] == moons.labels[0]).all()
     np.True_
     """
 

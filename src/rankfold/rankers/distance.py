@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import replace
-from typing import cast
+from typing import Self, cast
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils.validation import check_is_fitted
 
-from rankfold.check import check_count, check_positive
+from rankfold.check import check_budget, check_count, check_positive
 from rankfold.errors import InputError
 from rankfold.neighbors import (
     GIVEN_METRICS,
@@ -22,8 +24,8 @@ from rankfold.neighbors import (
     positive_shares,
 )
 from rankfold.rankers.base import Ranker, Unseen
-from rankfold.solvers import Wanted
-from rankfold.types import FloatArray, IntArray, Query, Solution, Trace
+from rankfold.solvers import Budget, Wanted
+from rankfold.types import NOBODY, FloatArray, IntArray, Neighbors, Query, Solution, Trace
 
 
 class Distance(Ranker):
@@ -39,23 +41,37 @@ class Distance(Ranker):
     ----------
     metric : {"euclidean", "cosine", "precomputed", "precomputed_sq"}
         How distances are measured, see `ExactEngine`.
+    budget : "auto", int or None
+        By default, None, the distance of every point is measured, and the answer is proven. Else
+        the best are looked for in the index of an engine that has one, such as `FaissEngine`, which
+        can miss some; ``solution.certified`` says which was done. Where negative examples push
+        away, every distance is measured.
 
     Examples
     --------
     >>> import numpy as np
-    >>> Distance().fit(np.array([[0.0], [1.0], [5.0]])).rank(ids=1).ids
+    >>> Distance().fit(np.array([[0.0], [1.0], [5.0]])).rank(1).indices
     array([0, 2])
     """
 
-    def __init__(self, metric: str = "euclidean") -> None:
+    def __init__(self, metric: str = "euclidean", budget: Budget = None) -> None:
         self.metric = metric
+        self.budget = budget
 
     def _fit(self) -> None:
-        pass
+        check_budget(self.budget)
+
+    def with_budget(self, budget: Budget) -> Self:
+        """Return this fitted ranker with another budget."""
+        check_budget(budget)
+        check_is_fitted(self)
+        twin = copy(self)
+        twin.budget = budget
+        return twin
 
     def amounts(self, query: Query, point: int, tol: float) -> FloatArray:
         """Return what each example adds to the score."""
-        rows = self.engine_.sq_distances(query.ids, query.vectors)
+        rows = self.engine_.sq_distances(query.indices, query.vectors)
         distances = np.array([row[point] for row in rows])
         amounts: FloatArray = signed_shares(query) * distances
         return amounts
@@ -67,10 +83,32 @@ class Distance(Ranker):
         unseen: Unseen,
     ) -> Iterator[tuple[Solution, Trace | None]]:
         engine = self.engine_
-        for query in queries:
+        for query, (top, _) in zip(queries, wanted, strict=True):
+            few = 4 * top < engine.n_alive and query.weights.min() > 0
+            if few and self.budget is not None and not engine.exact:
+                found = engine.nearest(query, top)
+                if NOBODY not in found.indices:
+                    yield _nearest_alone(engine, query, found), None
+                    continue
             scores = plain_scores(engine, query, plain_sq_distances(engine, query))
             points = np.arange(len(scores))
             yield Solution(points, scores, 0.0, solver="distance", n_touched=len(points)), None
+
+
+def _nearest_alone(engine: Engine, query: Query, found: Neighbors) -> Solution:
+    """Return the scores of points that a search has found, and of the query's own."""
+    own = np.empty(0)
+    if len(query.indices):
+        own = -(positive_shares(query) @ engine.between(query, query.indices))
+    return Solution(
+        np.concatenate([found.indices[0], query.indices]),
+        np.concatenate([-found.sq_distances[0].astype(np.float64), own]),
+        0.0,
+        solver="distance",
+        stopped="budget",
+        n_touched=found.indices.shape[1],
+        complete=False,
+    )
 
 
 def plain_scores(engine: Engine, query: Query, sq_distances: FloatArray) -> FloatArray:
@@ -129,8 +167,8 @@ class QueryExpansion(Ranker):
     --------
     >>> import numpy as np
     >>> X = np.array([[0.0], [1.0], [2.1], [3.8], [4.4], [4.9], [5.5]])
-    >>> ranking = QueryExpansion(n_neighbors=2).fit(X).rank(ids=2, top=3)  # 3 is nearer than 0
-    >>> ranking.ids, ranking.scores.round(2)
+    >>> ranking = QueryExpansion(n_neighbors=2).fit(X).rank(2, top=3)  # 3 is nearer than 0
+    >>> ranking.indices, ranking.scores.round(2)
     (array([1, 0, 3]), array([-0.74, -3.46, -3.76]))
     """
 
@@ -176,7 +214,7 @@ class QueryExpansion(Ranker):
         """Return what each example adds to the score; those that are averaged share it."""
         place = int(np.searchsorted(self._slots, point))
         expanded = self._expanded(self._placed(query))
-        rows = self._base.sq_distances(expanded.ids, expanded.vectors)
+        rows = self._base.sq_distances(expanded.indices, expanded.vectors)
         distances = np.array([row[place] for row in rows])
         amounts = signed_shares(query)
         amounts[query.weights > 0] *= distances[expanded.weights > 0]
@@ -197,12 +235,12 @@ class QueryExpansion(Ranker):
 
     def _placed(self, query: Query) -> Query:
         """Return the query with places among the points that are searched."""
-        return replace(query, ids=np.searchsorted(self._slots, query.ids))
+        return replace(query, indices=np.searchsorted(self._slots, query.indices))
 
     def _expanded(self, query: Query) -> Query:
         """Return a query of one vector, beside the negative examples."""
-        shares, n_ids = positive_shares(query), len(query.ids)
-        examples = np.concatenate([_vectors(self._base, query.ids), query.vectors])
+        shares, n_indices = positive_shares(query), len(query.indices)
+        examples = np.concatenate([_vectors(self._base, query.indices), query.vectors])
         if self.metric == "cosine":
             examples = examples / np.linalg.norm(examples, axis=1, keepdims=True)
         found = self._base.nearest(query, self.n_neighbors)
@@ -213,10 +251,10 @@ class QueryExpansion(Ranker):
         mean = total / (1 + weights.sum())
         negative = query.weights < 0
         return Query(
-            query.ids[negative[:n_ids]],
-            np.concatenate([mean[None, :], query.vectors[negative[n_ids:]]]),
-            np.concatenate([query.weights[:n_ids][negative[:n_ids]], [1.0],
-                            query.weights[n_ids:][negative[n_ids:]]]),
+            query.indices[negative[:n_indices]],
+            np.concatenate([mean[None, :], query.vectors[negative[n_indices:]]]),
+            np.concatenate([query.weights[:n_indices][negative[:n_indices]], [1.0],
+                            query.weights[n_indices:][negative[n_indices:]]]),
         )  # fmt: skip
 
     def _augmented(self, vectors: FloatArray) -> FloatArray:

@@ -36,7 +36,7 @@ class Entry(NamedTuple):
     Parameters
     ----------
     example : int
-        Its place in the query, ids first, then vectors.
+        Its place in the query, points first, then vectors.
     point : int
         The point of the database that receives it.
     amount : float
@@ -184,14 +184,14 @@ def _of_ids(
     coupling: float,
     most_steps: int | None,
 ) -> Flow:
-    ids = [int(point) for point in query.ids]
-    entries = tuple(Entry(e, point, float(query.weights[e])) for e, point in enumerate(ids))
+    indices = [int(point) for point in query.indices]
+    entries = tuple(Entry(e, point, float(query.weights[e])) for e, point in enumerate(indices))
     return Flow(
         edges,
         diagonal,
         entries,
         coupling,
-        ends=frozenset(ids),
+        ends=frozenset(indices),
         fixed=True,
         most_steps=most_steps,
     )
@@ -203,7 +203,7 @@ def _with_vectors(
     """Add the entries of unseen vectors; what they would give to points of the query is lost."""
     entries = list(flow.entries)
     for edge, factor in zip(attached, factors, strict=True):
-        example = len(query.ids) + edge.vector
+        example = len(query.indices) + edge.vector
         if edge.point not in flow.ends:
             seed = float(query.weights[example])
             entries.append(Entry(example, edge.point, seed, edge.weight, factor))

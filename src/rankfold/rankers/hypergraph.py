@@ -68,8 +68,8 @@ class HypergraphRanking(SeededRanker):
     --------
     >>> import numpy as np
     >>> X = np.array([[0.0], [1.0], [2.1], [3.8], [4.4], [4.9], [5.5]])
-    >>> ranking = HypergraphRanking(n_neighbors=4).fit(X).rank(ids=2)  # 3 is nearer than 0
-    >>> ranking.ids, ranking.scores.round(3)
+    >>> ranking = HypergraphRanking(n_neighbors=4).fit(X).rank(2)  # 3 is nearer than 0
+    >>> ranking.indices, ranking.scores.round(3)
     (array([1, 0, 3, 4, 5, 6]), array([0.316, 0.184, 0.   , 0.   , 0.   , 0.   ]))
     """
 

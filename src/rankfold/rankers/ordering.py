@@ -73,7 +73,7 @@ class Neighborhood(NamedTuple):
 
         ``degrees_of`` gives the degrees of points, beside the mean of all.
         """
-        others = (indices >= 0) & np.isfinite(sq_distances) & ~_among(indices, query.ids)
+        others = (indices >= 0) & np.isfinite(sq_distances) & ~_among(indices, query.indices)
         indices, known = indices[others], sq_distances[others].astype(np.float64)
         nearest, farthest = (known[0], known[-1]) if len(known) else (-np.inf, np.inf)
         # Lists in single precision may tell copies apart by rounding alone.
@@ -181,7 +181,7 @@ class Fusion(NamedTuple):
             No point that is not there scores higher; inf where that is not known.
         """
         mixture, most = self.mixture(hood.hubness), self.n_candidates(top)
-        usable = (solution.scores > 0) & ~_among(solution.points, query.ids)
+        usable = (solution.scores > 0) & ~_among(solution.points, query.indices)
         best = _best(solution.points, solution.scores, usable, most)
         cut, best = len(best) > most, best[:most]
         points, shape, beyond = solution.points[best], solution.scores[best], np.inf
@@ -318,17 +318,17 @@ def with_distances(engine: Engine, query: Query, answer: Solution) -> Solution:
 
 def query_points(query: Query) -> tuple[IntArray, IntArray]:
     """Return the points of the query that are positive examples, best first, and all others."""
-    weights = query.weights[: len(query.ids)]
+    weights = query.weights[: len(query.indices)]
     order = np.argsort(-weights, kind="stable")
     n_positive = np.count_nonzero(weights > 0)
-    return query.ids[order[:n_positive]], query.ids[order[n_positive:]]
+    return query.indices[order[:n_positive]], query.indices[order[n_positive:]]
 
 
 def others_wanted(query: Query, top: int, include_query: bool) -> int:
     """Return how many points an answer has beside the query's own, which come first."""
     if not include_query:
         return top
-    return max(0, top - int(np.count_nonzero(query.weights[: len(query.ids)] > 0)))
+    return max(0, top - int(np.count_nonzero(query.weights[: len(query.indices)] > 0)))
 
 
 def ordered(
@@ -350,52 +350,53 @@ def ordered(
     own points, which are left out or come first or last by rule, do not count. Where distance was
     fused, no point that is not there scores higher than ``beyond``.
     """
-    n_found, fused = len(solution.points) - len(query.ids), solution.fused is not None
+    n_found, fused = len(solution.points) - len(query.indices), solution.fused is not None
     if not (solution.complete or include_query or fused) and n_found == top:
         # The best, in order, and then the query's own: nothing is left to do.
-        certified = solution.certified or top >= engine.n_alive - len(query.ids)
+        certified = solution.certified or top >= engine.n_alive - len(query.indices)
         return solution.take(slice(0, top), certified=certified)
-    own = _among(solution.points, query.ids)
+    own = _among(solution.points, query.indices)
     points, scores = solution.points[~own], solution.scores[~own]
     if len(solution.points) > engine.n_alive and engine.alive is not None:
         left = engine.alive[points]
         points, scores = points[left], scores[left]
     wanted = others_wanted(query, top, include_query)
-    n_others = engine.n_alive - len(query.ids)
+    n_others = engine.n_alive - len(query.indices)
     by_distance = solution.solver == "distance"  # every score counts, none stands for "unreached"
     up = _best(points, scores, (scores > 0) | by_distance, wanted)
-    ids, values = points[up], scores[up]
+    indices, values = points[up], scores[up]
     outside = -np.inf  # the score of the best point that is left out
-    if len(ids) > wanted:
-        outside, ids, values = values[wanted], ids[:wanted], values[:wanted]
-    elif n_others > wanted or len(ids) < n_others:
+    if len(indices) > wanted:
+        outside, indices, values = values[wanted], indices[:wanted], values[:wanted]
+    elif n_others > wanted or len(indices) < n_others:
         negative = scores < 0
-        n_zero = n_others - len(ids) - int(np.count_nonzero(negative))
-        missing = wanted - len(ids)
+        n_zero = n_others - len(indices) - int(np.count_nonzero(negative))
+        missing = wanted - len(indices)
         if missing < n_zero:
             outside = 0.0
         if missing:
             down = _best(points, scores, negative, max(0, missing - n_zero))
-            known = np.concatenate([ids, points[negative]])
+            known = np.concatenate([indices, points[negative]])
             near = _unreached(engine, query, known, min(missing, n_zero))
-            ids = np.concatenate([ids, near, points[down]])
+            indices = np.concatenate([indices, near, points[down]])
             values = np.concatenate([values, np.zeros(len(near)), scores[down]])
         elif not n_zero:
             outside = float(scores[negative].max(initial=-np.inf))
-        if len(ids) > wanted:
-            outside, ids, values = max(outside, values[wanted]), ids[:wanted], values[:wanted]
+        if len(indices) > wanted:
+            outside = max(outside, values[wanted])
+            indices, values = indices[:wanted], values[:wanted]
     outside = max(outside, beyond) if fused else outside
     clear = float(values.min(initial=np.inf)) > outside + 2 * solution.bound
     proven = clear if fused else solution.certified or (solution.complete and clear)
-    certified = proven or len(ids) >= n_others or len(ids) == 0
+    certified = proven or len(indices) >= n_others or len(indices) == 0
     if include_query:
         first, last = query_points(query)
         score_of = dict(zip(solution.points[own].tolist(), solution.scores[own], strict=True))
-        last = last if len(ids) >= n_others else last[:0]
+        last = last if len(indices) >= n_others else last[:0]
         ends = [np.array([score_of.get(int(p), 0.0) for p in some]) for some in (first, last)]
-        ids = np.concatenate([first, ids, last])[:top]
+        indices = np.concatenate([first, indices, last])[:top]
         values = np.concatenate([ends[0], values, ends[1]])[:top]
-    answer = replace(solution, points=ids, scores=values, certified=bool(certified))
+    answer = replace(solution, points=indices, scores=values, certified=bool(certified))
     return _with_parts(answer, solution) if fused else answer
 
 
@@ -412,12 +413,12 @@ def _with_parts(answer: Solution, solution: Solution) -> Solution:
     return replace(answer, shape=shape, distances=distances)
 
 
-def _among(points: IntArray, ids: IntArray) -> BoolArray:
+def _among(points: IntArray, indices: IntArray) -> BoolArray:
     """Return which points are those of the query."""
-    if len(ids) == 1:
-        found: BoolArray = points == ids[0]
+    if len(indices) == 1:
+        found: BoolArray = points == indices[0]
         return found
-    return np.isin(points, ids)
+    return np.isin(points, indices)
 
 
 def _best(points: IntArray, scores: FloatArray, use: BoolArray, wanted: int) -> IntArray:
@@ -435,10 +436,10 @@ def _unreached(engine: Engine, query: Query, known: IntArray, wanted: int) -> In
     length = min(engine.n_alive, wanted + len(known))
     near = engine.nearest(query, length).indices[0].astype(np.intp)
     near = near[(near >= 0) & ~np.isin(near, known)][:wanted]
-    n_known = len(near) + len(known) + len(query.ids)
+    n_known = len(near) + len(known) + len(query.indices)
     if len(near) < wanted and n_known < engine.n_alive and engine.metric in GIVEN_METRICS:
         # Distances of the others are unknown: a graph was given.
-        others = np.setdiff1d(live_points(engine), np.concatenate([near, known, query.ids]))
+        others = np.setdiff1d(live_points(engine), np.concatenate([near, known, query.indices]))
         near = np.concatenate([near, others])[:wanted]
     found: IntArray = near
     return found

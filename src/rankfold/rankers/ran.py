@@ -129,8 +129,8 @@ class RAN(Ranker):
     --------
     >>> from rankfold import RAN, datasets
     >>> moons = datasets.load("moons")
-    >>> ranking = RAN(n_neighbors=10).fit(moons.X).rank(ids=0, top=199)
-    >>> (moons.labels[ranking.ids] == moons.labels[0]).all()
+    >>> ranking = RAN(n_neighbors=10).fit(moons.X).rank(0, top=199)
+    >>> (moons.labels[ranking.indices] == moons.labels[0]).all()
     np.True_
     """
 
@@ -169,13 +169,13 @@ class RAN(Ranker):
         self.fusion = fusion
 
     def alternations(
-        self, ids: Any, *, top: int | None = None, include_query: bool = False
+        self, indices: Any, *, top: int | None = None, include_query: bool = False
     ) -> Iterator[Ranking]:
         """Yield the rankings by shape after one, two, three ... alternations: no guard, and no end.
 
         Parameters
         ----------
-        ids : int or sequence of int
+        indices : int or sequence of int
             Points of the database that serve as examples.
         top, include_query
             As for `rank`.
@@ -189,7 +189,7 @@ class RAN(Ranker):
         [5, 5, 5]
         """
         check_is_fitted(self)
-        (query,), length = self._checked_queries([Query(ids)], top, include_query)
+        (query,), length = self._checked_queries([Query(indices)], top, include_query)
         (unseen,), (boundary,) = self._attached([query])
         name = "direct" if self._solvers.name() == "direct" else "cg"
         (first,) = self._solvers.solver(name).solve([boundary], [self._solvers.effort(0)])
@@ -393,12 +393,12 @@ class RAN(Ranker):
         return lists, [self._boundary(*pair) for pair in zip(queries, lists, strict=True)]
 
     def _boundary(self, query: Query, unseen: Neighbors) -> Boundary:
-        n_ids = len(query.ids)
+        n_indices = len(query.indices)
         least = float(query.weights.min())
         boundary = Boundary(
-            clamped=query.ids,
-            values=query.weights[:n_ids],
-            left_out=query.ids,
+            clamped=query.indices,
+            values=query.weights[:n_indices],
+            left_out=query.indices,
             size=max(1.0, -least),
             lowest=min(0.0, least),
         )
@@ -408,5 +408,5 @@ class RAN(Ranker):
         kept = form.indices != NOBODY
         points = form.indices[kept]
         pull = self._smoothness * form.weights.astype(np.float64)  # 2 lambda w with w = s / 2
-        rhs = (pull * query.weights[n_ids:, None])[kept]
+        rhs = (pull * query.weights[n_indices:, None])[kept]
         return boundary._replace(points=points, rhs=rhs, pulled=points, pull=pull[kept])

@@ -63,8 +63,8 @@ class KReciprocal(Ranker):
     --------
     >>> import numpy as np
     >>> X = np.array([[0.0], [1.0], [2.1], [3.8], [4.4], [4.9], [5.5]])
-    >>> ranking = KReciprocal(k1=3, k2=2).fit(X).rank(ids=2)  # 3 is nearer than 0
-    >>> ranking.ids, ranking.scores.round(2)
+    >>> ranking = KReciprocal(k1=3, k2=2).fit(X).rank(2)  # 3 is nearer than 0
+    >>> ranking.indices, ranking.scores.round(2)
     (array([1, 0, 3, 4, 5, 6]), array([-0.18, -0.26, -0.69, -0.79, -0.86, -0.96]))
     """
 
@@ -108,7 +108,7 @@ class KReciprocal(Ranker):
 
     def amounts(self, query: Query, point: int, tol: float) -> FloatArray:
         """Return what each example adds to the score."""
-        distances = [row[point] for row in self._distances(query.ids, query.vectors)]
+        distances = [row[point] for row in self._distances(query.indices, query.vectors)]
         amounts: FloatArray = signed_shares(query) * np.array(distances)
         return amounts
 
@@ -121,9 +121,9 @@ class KReciprocal(Ranker):
         points = np.arange(self.engine_.n_points)
         terms = longest_row(self._encodings) + 8
         for query in queries:
-            shares, n_ids = signed_shares(query), len(query.ids)
+            shares, n_indices = signed_shares(query), len(query.indices)
             used = shares != 0
-            rows = self._distances(query.ids[used[:n_ids]], query.vectors[used[n_ids:]])
+            rows = self._distances(query.indices[used[:n_indices]], query.vectors[used[n_indices:]])
             scores = np.zeros(len(points))
             for share, row in zip(shares[used], rows, strict=True):
                 scores += share * row
@@ -131,10 +131,10 @@ class KReciprocal(Ranker):
             bound = terms * EPS * float(np.abs(shares).sum())
             yield Solution(points, scores, bound, solver="distance", n_touched=len(points)), None
 
-    def _distances(self, ids: IntArray, vectors: FloatArray) -> Iterator[FloatArray]:
+    def _distances(self, indices: IntArray, vectors: FloatArray) -> Iterator[FloatArray]:
         """Return the final distances of every point to each example."""
-        plain = self.engine_.sq_distances(ids, vectors)
-        for point, row in zip(ids, plain, strict=False):  # the rows of vectors are left
+        plain = self.engine_.sq_distances(indices, vectors)
+        for point, row in zip(indices, plain, strict=False):  # the rows of vectors are left
             members = slice(*self._encodings.indptr[point : point + 2])
             own = self._encodings.indices[members], self._encodings.data[members]
             yield self._final(*own, row)

@@ -66,8 +66,8 @@ class GraphTransduction(GraphRanker):
     --------
     >>> from rankfold import GraphTransduction, datasets
     >>> moons = datasets.load("moons")
-    >>> ranking = GraphTransduction().fit(moons.X).rank(ids=0, top=150)
-    >>> (moons.labels[ranking.ids] == moons.labels[0]).all()
+    >>> ranking = GraphTransduction().fit(moons.X).rank(0, top=150)
+    >>> (moons.labels[ranking.indices] == moons.labels[0]).all()
     np.True_
     """
 
@@ -119,7 +119,7 @@ class GraphTransduction(GraphRanker):
         for column, (query, rows) in enumerate(zip(queries, self._attached(queries), strict=True)):
             met = _toarray(scale_rows(rows, inverse(degrees(rows)))).T
             missed[:, column] = np.prod(1 - met, axis=1)
-            mean = met @ query.weights[len(query.ids) :] * inverse(met.sum(axis=1))
+            mean = met @ query.weights[len(query.indices) :] * inverse(met.sum(axis=1))
             gained[:, column] = (1 - missed[:, column]) * mean
         if self.n_steps is not None:
             return self._steps(queries, missed, gained, self.n_steps)
@@ -133,9 +133,9 @@ class GraphTransduction(GraphRanker):
         At every point a walk misses the query's unseen vectors with a chance, and otherwise
         gains their mean weight.
         """
-        points = np.concatenate([query.ids for query in queries])
-        columns = np.repeat(np.arange(len(queries)), [len(query.ids) for query in queries])
-        seeds = np.concatenate([query.weights[: len(query.ids)] for query in queries])
+        points = np.concatenate([query.indices for query in queries])
+        columns = np.repeat(np.arange(len(queries)), [len(query.indices) for query in queries])
+        seeds = np.concatenate([query.weights[: len(query.indices)] for query in queries])
         scores = gained.copy()
         scores[points, columns] = seeds
         for _ in range(n_steps):
@@ -165,10 +165,10 @@ class GraphTransduction(GraphRanker):
         largest entry of ``(I - M P)^-1 1`` is at most ``max(g) / t``.
         """
         scores = gained.copy()
-        scores[query.ids] = query.weights[: len(query.ids)]
+        scores[query.indices] = query.weights[: len(query.indices)]
         touched = np.flatnonzero(scores)
         reached = np.isin(self._components, self._components[touched]) & (missed > 0)
-        reached[query.ids] = False
+        reached[query.indices] = False
         free = np.flatnonzero(reached & (self._degrees > 0))
         everybody = np.arange(len(scores))
         if not len(free):

@@ -93,14 +93,14 @@ class SeededRanker(GraphRanker):
 
     def _entries(self, query: Query, amount: float = 1.0) -> tuple[Entry, ...]:
         """Return where a query seeds the graph; so much flows out of an example of weight 1."""
-        n_ids = len(query.ids)
-        pairs = enumerate(zip(query.ids, query.weights[:n_ids], strict=True))
+        n_indices = len(query.indices)
+        pairs = enumerate(zip(query.indices, query.weights[:n_indices], strict=True))
         own = [Entry(e, int(point), amount * float(weight)) for e, (point, weight) in pairs]
         (rows,) = self._attached([query])
-        for vector, weight in enumerate(query.weights[n_ids:]):
+        for vector, weight in enumerate(query.weights[n_indices:]):
             to, weights = Edges.of(rows, vector)
             parts = weights * inverse(weights.sum(keepdims=True))
-            example, total = n_ids + vector, amount * float(weight)
+            example, total = n_indices + vector, amount * float(weight)
             for point, edge, part in zip(to, weights, parts, strict=True):
                 own.append(Entry(example, int(point), total, float(edge), float(part)))
         return tuple(own)
@@ -111,13 +111,13 @@ class SeededRanker(GraphRanker):
 
 
 def _seeded(query: Query, rows: Weights) -> tuple[IntArray, FloatArray]:
-    own = query.weights[: len(query.ids)]
+    own = query.weights[: len(query.indices)]
     if not len(query.vectors):
-        return query.ids, own
+        return query.indices, own
     shares = sparse.csr_array(scale_rows(rows, inverse(degrees(rows)))).tocoo()
-    unseen = query.weights[len(query.ids) :][shares.row] * shares.data
+    unseen = query.weights[len(query.indices) :][shares.row] * shares.data
     # A point may be seeded by several vectors.
-    points, places = np.unique(np.concatenate([query.ids, shares.col]), return_inverse=True)
+    points, places = np.unique(np.concatenate([query.indices, shares.col]), return_inverse=True)
     amounts = np.concatenate([own, unseen]).astype(np.float64)
     seeds: FloatArray = np.bincount(places, amounts, minlength=len(points)).astype(np.float64)
     return points, seeds
@@ -176,7 +176,9 @@ class RestartRanker(SeededRanker):
             rhs = (1 - self.alpha) * self._lift[points] * seeds
             size = float(np.abs(rhs / margin[points]).max(initial=0.0))
             lowest = -size if query.weights.min() < 0 else 0.0
-            boundaries.append(Boundary(points, rhs, left_out=query.ids, size=size, lowest=lowest))
+            boundaries.append(
+                Boundary(points, rhs, left_out=query.indices, size=size, lowest=lowest)
+            )
         return boundaries
 
     def _solve(
@@ -229,8 +231,8 @@ class PersonalizedPageRank(RestartRanker):
     --------
     >>> from rankfold import PersonalizedPageRank, datasets
     >>> moons = datasets.load("moons")
-    >>> ranking = PersonalizedPageRank().fit(moons.X).rank(ids=0, top=100)
-    >>> (moons.labels[ranking.ids] == moons.labels[0]).all()
+    >>> ranking = PersonalizedPageRank().fit(moons.X).rank(0, top=100)
+    >>> (moons.labels[ranking.indices] == moons.labels[0]).all()
     np.True_
     """
 
@@ -295,8 +297,8 @@ class ManifoldRanking(RestartRanker):
     --------
     >>> from rankfold import ManifoldRanking, datasets
     >>> moons = datasets.load("moons")
-    >>> ranking = ManifoldRanking().fit(moons.X).rank(ids=0, top=150)
-    >>> (moons.labels[ranking.ids] == moons.labels[0]).all()
+    >>> ranking = ManifoldRanking().fit(moons.X).rank(0, top=150)
+    >>> (moons.labels[ranking.indices] == moons.labels[0]).all()
     np.True_
     """
 

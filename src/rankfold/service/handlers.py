@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from io import BytesIO
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import numpy as np
 from fastapi import Depends, Path, Request
@@ -27,10 +27,13 @@ from rankfold.service.problems import LONGEST_NAME, ProblemError
 from rankfold.service.requests import (
     MOST_NEIGHBORS,
     ChangedPoint,
-    Lookup,
+    CountRequest,
+    ExplainRequest,
+    FindRequest,
+    LookupRequest,
     NewPoint,
-    Query,
-    Question,
+    QueryRequest,
+    ScrollRequest,
 )
 from rankfold.service.responses import Limits
 from rankfold.storage.columns import KINDS, UNKNOWN
@@ -120,7 +123,10 @@ def given_image(value: object) -> str | None:
     return value if GIVEN.fullmatch(value) else None
 
 
-TOLD = ("points", "features", "metric", "n_neighbors", "list_width", "columns", "layout", "learned")
+TOLD = (
+    "points", "features", "metric", "n_neighbors", "list_width", "columns", "text_columns",
+    "embedder", "layout", "learned",
+)  # fmt: skip
 """What clients may know of `Index.info`: nothing of the machine."""
 
 
@@ -287,7 +293,7 @@ def list_all(indexes: Iterable[Served]) -> dict[str, Any]:
     return {"indexes": infos, "unavailable": unavailable}
 
 
-def answer_all(served: Served, queries: list[Query]) -> list[dict[str, Any]]:
+def answer_all(served: Served, queries: list[QueryRequest]) -> list[dict[str, Any]]:
     """Answer queries one after the other, for as long as somebody waits for them."""
     answers = []
     for place, query in enumerate(queries):
@@ -297,7 +303,7 @@ def answer_all(served: Served, queries: list[Query]) -> list[dict[str, Any]]:
     return answers
 
 
-def ask(served: Served, query: Query) -> Results:
+def ask(served: Served, query: QueryRequest) -> Results:
     """Ask an index."""
     if query.columns:
         check_columns(query.columns, served.index.columns)
@@ -307,12 +313,25 @@ def ask(served: Served, query: Query) -> Results:
             "which more could be asked for than a filter; filter by your own service.",
             "where",
         )
+    if (query.text is not None or query.words is not None) and not served.index.has_words:
+        raise InputError(
+            "text and words are not offered here: a collection has no embedder, and is searched by "
+            "its own means; make the vector of the text yourself.",
+            "words" if query.text is None else "text",
+        )
+    grouped = query.group_by is not None
+    if (query.min_score is not None or grouped) and not served.index.has_words:
+        raise InputError(
+            "min_score and group_by are not offered here, over a collection; filter in your own "
+            "service.",
+            "group_by" if grouped else "min_score",
+        )
     if query.parameters.n_neighbors is not None or query.method != "ran":
         check_within(served, query)
     return served.index.query(**query.arguments())
 
 
-def check_within(served: Served, query: Query) -> None:
+def check_within(served: Served, query: QueryRequest) -> None:
     """Require a method and neighbours that the index can give without reading all of it."""
     known = served.index.info()
     methods, most = served.methods(known), served.limits(known).n_neighbors
@@ -331,32 +350,92 @@ def check_within(served: Served, query: Query) -> None:
         )
 
 
-def answer(results: Results, query: Query) -> dict[str, Any]:
+def answer(results: Results, query: QueryRequest) -> dict[str, Any]:
     """Return the answer to a query."""
-    solution, trace = results.ranking.solution, results.ranking.trace
+    solution = results.ranking.solution
     payload = rows(results.payload, len(results), query.columns)
     nothing: list[float | None] = [None] * len(results)
     measured = {name: values.tolist() for name, values in results.measured().items()}
     parts = [measured.get(name, nothing) for name in ("score", "shape", "distance")]
-    columns = results.ids, *parts, payload
-    names = "id", "score", "shape", "distance", "payload"
+    lists = [results.contributions(place) or None for place in range(len(results))]
+    columns = results.ids, *parts, results.proven or nothing, lists, payload
+    names = "id", "score", "shape", "distance", "proven", "lists", "payload"
     return {
         "results": [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)],
         "method": query.method,
         "fused": None if solution.fused is None else solution.fused._asdict(),
         "certified": bool(solution.certified),
+        "complete": None if results.threshold is None else results.threshold.complete,
         "converged": bool(solution.converged),
         "bound": float(solution.bound),
         "solver": solution.solver,
         "stopped": solution.stopped,
         "touched": int(solution.n_touched),
-        "alternations": None if trace is None else trace.n_alternations,
+        "alternations": _alternations(results, query.method),
         "collapsed": results.ranking.collapsed,
         "round_trips": solution.round_trips,
     }
 
 
-def explain(served: Served, question: Question) -> dict[str, Any]:
+def _alternations(results: Results, method: str) -> int | None:
+    """Return how often RAN has learned graph and scores."""
+    if method != "ran":
+        return None
+    trace = results.ranking.trace
+    return 1 if trace is None else trace.n_alternations
+
+
+def find(served: Served, wanted: FindRequest) -> dict[str, Any]:
+    """Find points by words."""
+    index = required_index(served)
+    with index.reading():
+        check_columns(wanted.columns, index.columns)
+        try:
+            found = index.find(
+                wanted.words,
+                wanted.text_columns,
+                where=wanted.where,
+                top=wanted.top,
+                offset=wanted.offset,
+            )
+        except InputError as error:
+            error.argument = "text_columns" if error.argument == "columns" else error.argument
+            raise
+    payload = rows(found.payload, len(found), wanted.columns)
+    listed = zip(found.ids, found.scores.tolist(), payload, strict=True)
+    names = "id", "score", "payload"
+    return {"results": [dict(zip(names, row, strict=True)) for row in listed]}
+
+
+def count(served: Served, wanted: CountRequest) -> dict[str, Any]:
+    """Count points."""
+    return {"count": required_index(served).count(wanted.where)}
+
+
+def scroll(served: Served, wanted: ScrollRequest) -> dict[str, Any]:
+    """List points by their ids."""
+    index = required_index(served)
+    with index.reading():
+        check_columns(wanted.columns, index.columns)
+        found = index.scroll(
+            wanted.where, top=wanted.top, after=wanted.after, vectors=wanted.vectors
+        )
+    for point in found:
+        if wanted.columns is not None:
+            point["payload"] = {name: point["payload"][name] for name in wanted.columns}
+        if wanted.vectors:
+            point["vector"] = point["vector"].tolist()
+    return {"points": found}
+
+
+def required_index(served: Served) -> Index:
+    """Return an index in a folder; a collection is asked by its own means for what it has not."""
+    if not served.index.has_words:
+        raise InputError("this is not offered here: a collection is searched by its own means.")
+    return cast(Index, served.index)
+
+
+def explain(served: Served, question: ExplainRequest) -> dict[str, Any]:
     """Say why a point has its place."""
     with about("query"):
         results = ask(served, question.query.model_copy(update={"top": 1, "offset": 0}))
@@ -365,7 +444,7 @@ def explain(served: Served, question: Question) -> dict[str, Any]:
     return {**reason.to_dict(), "text": reason.to_text()}
 
 
-def look_up(served: Served, wanted: Lookup) -> dict[str, Any]:
+def look_up(served: Served, wanted: LookupRequest) -> dict[str, Any]:
     """Return points."""
     index = served.index
     with index.reading():

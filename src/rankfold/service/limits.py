@@ -22,6 +22,7 @@ from rankfold.check import check_count, check_positive
 from rankfold.errors import InputError
 from rankfold.parallel import Stop, StoppedError
 from rankfold.service.problems import ProblemError
+from rankfold.service.responses import PiecewiseResponse
 
 KEY_VARIABLE = "RANKFOLD_API_KEY"
 SHORTEST_KEY = 16
@@ -48,14 +49,23 @@ class Settings:
         Pages from elsewhere that may use the service, such as ``https://example.org``.
     body_bytes : int
         Longest body of a request.
-    bodies, held_bytes : int
-        Bodies kept in memory at a time, and how long they may be together; one is always allowed.
+    bodies : int
+        Bodies that may take their time to arrive, at a time; further ones have half a second.
+    held_bytes : int
+        How long all bodies in memory may be together; one is always allowed, and so are short ones.
     read_bytes : int
-        Longest body of a request that changes nothing: while it is parsed, nothing else happens.
-    timeout, body_timeout : float
-        Seconds for a request, and for each of its headers and its body to arrive.
+        Longest body of a request that changes nothing.
+    connections : int
+        Connections at a time; beyond that, those without a request are closed, the oldest first.
+    unsent_bytes : int
+        Bytes of answers that wait to be taken by their clients; beyond that, those that have waited
+        longest are given up.
+    timeout, body_timeout, send_timeout : float
+        Seconds for a request, for each of its headers and its body to arrive, and for the answer to
+        be taken by the client.
     share : float
-        Seconds after which work is stopped where others wait for its place.
+        Seconds after which work is stopped where others wait for its place, and bodies that have
+        not arrived are given up where others wait for theirs.
     running, waiting : int
         Requests that are worked on at a time, half of them light ones, and that may wait for
         their turn.
@@ -73,8 +83,11 @@ class Settings:
     read_bytes: int = 2**20
     bodies: int = 128
     held_bytes: int = 32 * 2**20
+    connections: int = 512
+    unsent_bytes: int = 64 * 2**20
     timeout: float = 30.0
     body_timeout: float = 10.0
+    send_timeout: float = 30.0
     share: float = 2.0
     running: int = 4
     waiting: int = 64
@@ -262,7 +275,7 @@ class Limiter:
         **named: Given.kwargs,
     ) -> JSONResponse:
         """Return what a function returns as JSON, which is written in the same thread."""
-        return await self.run(work, lambda: JSONResponse(function(*args, **named)))
+        return await self.run(work, lambda: PiecewiseResponse(function(*args, **named)))
 
     async def _take_place(self, work: Work) -> None:
         """Wait for a place; only so many may."""

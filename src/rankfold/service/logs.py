@@ -26,12 +26,14 @@ class Record:
 
 def record_of(scope: Scope) -> Record:
     """Return the notes about a request; new ones if there are none."""
-    record: Record = scope.setdefault(PLACE, Record())
+    if PLACE not in scope:
+        scope[PLACE] = Record()
+    record: Record = scope[PLACE]
     return record
 
 
 FIELDS = ("request_id", "method", "route", "status", "milliseconds")
-LOGGERS = ("rankfold.service", "uvicorn", "py.warnings")
+LOGGERS = ("rankfold", "rankfold.service", "uvicorn", "py.warnings")
 
 
 class JsonLines(logging.Formatter):

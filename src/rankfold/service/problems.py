@@ -17,7 +17,14 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from rankfold.errors import InputError, StorageError, UnreachableError
+from rankfold.check import called_here
+from rankfold.errors import (
+    EmbedderError,
+    InputError,
+    MissingExtraError,
+    StorageError,
+    UnreachableError,
+)
 from rankfold.service.logs import record_of
 from rankfold.service.requests import Parameters
 
@@ -52,7 +59,7 @@ def _field_and_message(error: Any, body: Any) -> tuple[str, str]:
 def _unknown(name: str) -> str:
     if name in Parameters.model_fields:
         return f"this is a parameter of the method; write 'parameters': {{'{name}': ...}}"
-    return "there is no such field; /openapi.json has those that there are"
+    return f"there is no such field; /openapi.json has those that there are.{called_here(name)}"
 
 
 def _path(parts: Sequence[str | int], sent: Any, kind: str) -> str:
@@ -270,6 +277,12 @@ def unexpected(error: Exception, scope: Scope) -> ProblemError:
             reason="database",
         )
     log.error("error", exc_info=error, extra={"request_id": record_of(scope).request_id})
+    if isinstance(error, EmbedderError | MissingExtraError):
+        return ProblemError(
+            503,
+            "what makes vectors of texts does not work at the moment; the log says why.",
+            headers={"Retry-After": "5"},
+        )
     if isinstance(error, StorageError):
         return ProblemError(
             503,
@@ -281,8 +294,8 @@ def unexpected(error: Exception, scope: Scope) -> ProblemError:
     )
 
 
-def handle(request: Request, error: Exception) -> Response:
-    """Answer an error."""
+async def handle(request: Request, error: Exception) -> Response:
+    """Answer an error; on the event loop, since a thread for every refusal would cost more."""
     problem = problem_of(error) or unexpected(error, request.scope)
     return problem.response(request.scope)
 

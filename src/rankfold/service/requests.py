@@ -23,6 +23,7 @@ MOST_RESULTS, MOST_SKIPPED = 2000, 10_000
 MOST_NEIGHBORS, MOST_ALTERNATIONS, MOST_STEPS, MOST_POWER = 200, 20, 1000, 100
 MOST_MAPPED, MOST_BUDGET = 100_000, 1_000_000
 LONGEST_CONDITION, LONGEST_NAME, MOST_COLUMNS = 2000, 1000, 500
+LONGEST_TEXT, LONGEST_WORDS = 100_000, 2000
 MOST_FEATURES = 100_000
 
 LIGHT_QUERIES, LIGHT_EXAMPLES, LIGHT_RESULTS, LIGHT_BUDGET = 8, 20, 200, 10_000
@@ -55,6 +56,8 @@ Fusion = (
     Literal["auto", "none", "reciprocal_rank"]
     | Annotated[Number, Field(ge=0, le=HEAVIEST_DISTANCE)]
 )
+Sentence = Annotated[StrictStr, Field(min_length=1, max_length=LONGEST_TEXT)]
+Words = Annotated[StrictStr, Field(min_length=1, max_length=LONGEST_WORDS)]
 Share = Annotated[Number, Field(gt=0, lt=1)]
 
 
@@ -93,7 +96,8 @@ class Parameters(Body):
         default=None,
         description="How many points of an index of more than 5,000 may get a score: 2,500, or 25 "
         "for each result (auto, the default), so many (a number), or as many as it takes until the "
-        "best are proven (proven): RAN, PageRank and manifold ranking.",
+        "best are proven (proven): RAN, PageRank and manifold ranking. For a proof plain distance "
+        "looks at every point, and else in an index of them.",
     )
     fusion: Fusion | None = Field(
         default=None,
@@ -143,26 +147,37 @@ class Parameters(Body):
         return {**given, "budget": None} if self.budget == "proven" else given
 
 
-class Query(Body):
-    """What is asked for: at least one of `ids` and `vectors`."""
+class QueryRequest(Body):
+    """What is asked for: at least one of `ids`, `vectors` and `text`."""
 
     ids: Annotated[list[Id], Field(fail_fast=True, max_length=MOST_EXAMPLES)] = Field(
-        default=[], description="Points that serve as examples."
+        default_factory=list, description="Points that serve as examples."
     )
     vectors: Annotated[list[Vector], Field(fail_fast=True, max_length=MOST_EXAMPLES)] = Field(
-        default=[], description="Examples that are not in the index."
+        default_factory=list, description="Examples that are not in the index."
     )
     weights: Annotated[list[Number], Field(fail_fast=True, max_length=2 * MOST_EXAMPLES)] | None = (
         Field(
             default=None,
-            description="How much each example counts, ids first, then vectors; above zero.",
+            description="How much each example counts, ids first, then vectors, then the text; "
+            "above zero.",
         )
     )
+    text: Sentence | None = Field(
+        default=None,
+        description="An example in words, where the index has an embedder that makes vectors of "
+        "them.",
+    )
+    words: Words | None = Field(
+        default=None,
+        description="Words to look for in the payload. What has them, what is near and what the "
+        "method ranks first are then three lists, fused by reciprocal ranks.",
+    )
     negative: Annotated[list[Id], Field(fail_fast=True, max_length=MOST_EXAMPLES)] = Field(
-        default=[], description="Points unlike what is looked for."
+        default_factory=list, description="Points unlike what is looked for."
     )
     negative_vectors: Annotated[list[Vector], Field(fail_fast=True, max_length=MOST_EXAMPLES)] = (
-        Field(default=[], description="Such examples that are not in the index.")
+        Field(default_factory=list, description="Such examples that are not in the index.")
     )
     where: Annotated[StrictStr, Field(max_length=LONGEST_CONDITION)] | None = Field(
         default=None, description="A condition on payload, such as `price < 10 and not sold`."
@@ -172,12 +187,24 @@ class Query(Body):
         default=0, description="Results to skip before."
     )
     diversity: Annotated[Number, Field(ge=0, le=1)] = Field(
-        default=0.0, description="From 0, as ranked, to 1, as unlike each other as can be."
+        default=0.0,
+        description="From 0, as ranked, to 1, as unlike each other as can be (MMR).",
     )
     method: Method = "ran"
-    parameters: Parameters = Parameters()
+    parameters: Parameters = Field(default_factory=Parameters)
     include_query: StrictBool = Field(
         default=False, description="Whether points of the query may be results."
+    )
+    min_score: Number | None = Field(
+        default=None,
+        description="The least score of a result; `proven` says of which results that is proven, "
+        "`complete` whether it is that no other point scores as much.",
+    )
+    group_by: Text | None = Field(
+        default=None, description="A column of which results have no value too often."
+    )
+    per_group: Annotated[StrictInt, Field(ge=1, le=MOST_RESULTS)] = Field(
+        default=1, description="How often, with `group_by`."
     )
     columns: Columns | None = Field(
         default=None, description="Columns of payload to return: all where null, none where empty."
@@ -195,7 +222,15 @@ class Query(Body):
             and n_ids + n_vectors <= LIGHT_EXAMPLES
             and self.top + self.offset <= LIGHT_RESULTS
             and self.where is None
+            and self.text is None  # how long an embedder takes is not known
+            and self.words is None
+            and self.group_by is None
         )
+
+    def _groups(self) -> dict[str, Any]:
+        if self.group_by is None:
+            return {}
+        return {"group_by": self.group_by, "per_group": self.per_group}
 
     def arguments(self) -> dict[str, Any]:
         """Return it as arguments of `Index.query`."""
@@ -211,14 +246,20 @@ class Query(Body):
             "diversity": self.diversity,
             "method": self.method,
             "include_query": self.include_query,
+            **({} if self.text is None else {"text": self.text}),
+            **({} if self.words is None else {"words": self.words}),
+            **({} if self.min_score is None else {"min_score": self.min_score}),
+            **self._groups(),
             **self.parameters.arguments(),
         }
 
 
-class Queries(Body):
+class QueriesRequest(Body):
     """Queries that are answered one after the other."""
 
-    queries: Annotated[list[Query], Field(fail_fast=True, min_length=1, max_length=MOST_QUERIES)]
+    queries: Annotated[
+        list[QueryRequest], Field(fail_fast=True, min_length=1, max_length=MOST_QUERIES)
+    ]
 
     model_config = ConfigDict(
         extra="forbid", json_schema_extra={"examples": [{"queries": [{"ids": [0], "top": 5}]}]}
@@ -230,10 +271,53 @@ class Queries(Body):
         return len(self.queries) <= LIGHT_QUERIES and all(one.is_light for one in self.queries)
 
 
-class Question(Body):
+class FindRequest(Body):
+    """Words to look for in the texts of the payload."""
+
+    words: Words = Field(
+        description='Words, "phrases in quotes", and beginnings of words such as `che*`. Points '
+        "that hold any of them are found."
+    )
+    text_columns: Annotated[list[Text], Field(min_length=1, max_length=MOST_COLUMNS)] | None = (
+        Field(default=None, description="Where to look; in all texts where null.")
+    )
+    where: Annotated[StrictStr, Field(max_length=LONGEST_CONDITION)] | None = Field(
+        default=None, description="A condition on payload, such as `price < 10 and not sold`."
+    )
+    top: Annotated[StrictInt, Field(ge=1, le=MOST_RESULTS)] = 10
+    offset: Annotated[StrictInt, Field(ge=0, le=MOST_SKIPPED)] = Field(
+        default=0, description="Results to skip before."
+    )
+    columns: Columns | None = Field(
+        default=None, description="Columns of payload to return: all where null, none where empty."
+    )
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"words": "chess"}]})
+
+
+class CountRequest(Body):
+    """Points to count."""
+
+    where: Annotated[StrictStr, Field(max_length=LONGEST_CONDITION)] | None = Field(
+        default=None, description="A condition on payload; all points where null."
+    )
+
+
+class ScrollRequest(CountRequest):
+    """Points to list, in the order of their ids: numbers, then texts."""
+
+    after: Id | None = Field(default=None, description="The last id that was seen.")
+    top: Annotated[StrictInt, Field(ge=1, le=MOST_POINTS)] = 100
+    columns: Columns | None = Field(
+        default=None, description="Columns of payload to return: all where null, none where empty."
+    )
+    vectors: StrictBool = Field(default=False, description="Whether to return vectors.")
+
+
+class ExplainRequest(Body):
     """Why a point has its place in the answer to a query."""
 
-    query: Query
+    query: QueryRequest
     id: Id
 
     model_config = ConfigDict(
@@ -241,7 +325,7 @@ class Question(Body):
     )
 
 
-class Lookup(Body):
+class LookupRequest(Body):
     """Points to look up."""
 
     ids: Some
@@ -259,11 +343,17 @@ class NewPoint(Body):
         default=None,
         description="May be left out, of all points, where the index numbers its points.",
     )
-    vector: Vector
+    vector: Vector | None = Field(
+        default=None, description="May be left out, of all points, where they have a text."
+    )
+    text: Sentence | None = Field(
+        default=None,
+        description="Of which the embedder of the index makes the vector, in its place.",
+    )
     payload: Payload = Field(default_factory=dict)
 
 
-class NewPoints(Body):
+class AddRequest(Body):
     """Points to add, all or none of them."""
 
     points: Annotated[list[NewPoint], Field(fail_fast=True, min_length=1, max_length=MOST_POINTS)]
@@ -274,10 +364,14 @@ class ChangedPoint(Body):
 
     id: Id
     vector: Vector | None = None
+    text: Sentence | None = Field(
+        default=None,
+        description="Of which the embedder of the index makes another vector.",
+    )
     payload: Payload = Field(default_factory=dict)
 
 
-class ChangedPoints(Body):
+class ChangeRequest(Body):
     """Points to change, all or none of them; all with a vector or all without."""
 
     points: Annotated[
@@ -285,7 +379,7 @@ class ChangedPoints(Body):
     ]
 
 
-class Removed(Body):
+class RemoveRequest(Body):
     """Points to remove, all or none of them."""
 
     ids: Some

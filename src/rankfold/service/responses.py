@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Iterator
+from typing import Any, Literal
 
+from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
 from rankfold.methods import Method
@@ -21,19 +23,39 @@ from rankfold.service.requests import (
 from rankfold.types import SolverName, Stopped
 
 
+class ListShare(BaseModel):
+    """What one list of a hybrid query added to the score of a result."""
+
+    rank: int | None = Field(description="The place in it; null beyond its first places.")
+    score: float | None = Field(description="The score there.")
+    share: float = Field(description="What it added: 1 / (60 + rank), or nothing.")
+
+
 class Result(BaseModel):
     """A point and its score."""
 
     id: Id
-    score: float = Field(description="By which results are in order.")
+    score: float = Field(
+        description="By which results are in order. By plain distance, the cosine similarity, or "
+        "minus the Euclidean distance."
+    )
     shape: float | None = Field(
         description="The score by shape alone, where distance was fused with it; else null."
     )
-    distance: float | None = Field(description="The plain distance to the query, in that case.")
+    distance: float | None = Field(
+        description="The plain distance to the query, in that case: Euclidean, or one minus the "
+        "cosine similarity."
+    )
+    proven: bool | None = Field(
+        description="Whether the score is proven to be `min_score` at least; null without one."
+    )
+    lists: dict[Literal["words", "distance", "shape"], ListShare] | None = Field(
+        description="What each list added to the score of a query with `words`; else null."
+    )
     payload: dict[str, Value]
 
 
-class Fused(BaseModel):
+class FusionDetails(BaseModel):
     """How shape and distance were combined in the scores of one answer."""
 
     kind: Literal["blend", "reciprocal_rank"] = Field(
@@ -51,16 +73,19 @@ class Fused(BaseModel):
     )
 
 
-class Answer(BaseModel):
+class QueryResponse(BaseModel):
     """The answer to a query, best first."""
 
     results: list[Result]
     method: Method
-    fused: Fused | None = Field(
+    fused: FusionDetails | None = Field(
         description="How distance was fused with shape; null where scores are of one alone."
     )
     certified: bool = Field(
         description="Whether it is proven that no other point scores higher than these."
+    )
+    complete: bool | None = Field(
+        description="Whether it is proven that no other point scores `min_score`; null without one."
     )
     converged: bool = Field(
         description="Whether the solver got as far as it was asked to: to its tolerance, to a "
@@ -79,7 +104,7 @@ class Answer(BaseModel):
     )
     touched: int = Field(description="How many points were looked at.")
     alternations: int | None = Field(
-        description="Of graph and scores, where RAN may make more than one; else null."
+        description="How often RAN has learned graph and scores; null for other methods."
     )
     collapsed: bool = Field(
         description="Whether the query was cutting itself off, so that RAN returned the last "
@@ -90,13 +115,33 @@ class Answer(BaseModel):
     )
 
 
-class Answers(BaseModel):
+class QueriesResponse(BaseModel):
     """An answer for each query, in their order."""
 
-    answers: list[Answer]
+    answers: list[QueryResponse]
 
 
-class Step(BaseModel):
+class Match(BaseModel):
+    """A point that was found by words."""
+
+    id: Id
+    score: float = Field(description="Of BM25; it compares results of the same words.")
+    payload: dict[str, Value]
+
+
+class CountResponse(BaseModel):
+    """How many points meet a condition."""
+
+    count: int
+
+
+class FindResponse(BaseModel):
+    """Points that hold some of the words, best first."""
+
+    results: list[Match]
+
+
+class PathStep(BaseModel):
     """One edge of a path, away from the query."""
 
     start: Id | None = Field(description="Null for an unseen vector of the query.")
@@ -106,17 +151,17 @@ class Step(BaseModel):
     score: float
 
 
-class Path(BaseModel):
+class StrongestPath(BaseModel):
     """The strongest path from the query to the point."""
 
     example: int
     start_score: float | None
-    steps: list[Step]
+    steps: list[PathStep]
     carried: float
     share: float | None
 
 
-class Example(BaseModel):
+class ExampleShare(BaseModel):
     """One example of the query, and its part in the score."""
 
     point: Id | None = Field(description="Null for an unseen vector.")
@@ -125,7 +170,7 @@ class Example(BaseModel):
     share: float | None
 
 
-class Reason(BaseModel):
+class ExplainResponse(BaseModel):
     """Why a point has its place; places count from 1."""
 
     method: str
@@ -136,12 +181,12 @@ class Reason(BaseModel):
     score: float
     score_rank: int
     shape: float = Field(description="The score by shape alone, to which path and examples add up.")
-    fused: Fused | None = Field(
+    fused: FusionDetails | None = Field(
         description="How `shape` became `score`; null where distance was not fused with it."
     )
     shift: int = Field(description="Places that the method moved it up from plain distance.")
-    examples: list[Example]
-    path: Path | None
+    examples: list[ExampleShare]
+    path: StrongestPath | None
     path_state: str
     n_visited: int
     first_graph: bool
@@ -157,7 +202,7 @@ class Point(BaseModel):
     image: str | None = Field(default=None, description="A data URI.")
 
 
-class Points(BaseModel):
+class PointsResponse(BaseModel):
     """Points in the order in which they were asked for."""
 
     points: list[Point]
@@ -170,7 +215,7 @@ class Changed(BaseModel):
     points: int = Field(description="How many the index has now.")
 
 
-class Map(BaseModel):
+class MapResponse(BaseModel):
     """Where points are drawn."""
 
     ids: list[Id]
@@ -193,7 +238,7 @@ class Limits(BaseModel):
     max_iter: int = MOST_ALTERNATIONS
 
 
-class Picture(BaseModel):
+class PictureFormat(BaseModel):
     """How vectors are pictures: pixels row by row, grey or red, green and blue."""
 
     width: int
@@ -215,6 +260,13 @@ class LearnedGraph(BaseModel):
     not_learned: int = Field(description="Points with plain neighbours, such as new ones.")
 
 
+class EmbedderFacts(BaseModel):
+    """What makes vectors of texts."""
+
+    name: str | None = Field(description="Null for a function of whoever serves the index.")
+    column: str | None = Field(description="Of the payload, where texts are kept.")
+
+
 class Info(BaseModel):
     """What there is to know about an index."""
 
@@ -225,9 +277,13 @@ class Info(BaseModel):
     n_neighbors: int
     list_width: int
     columns: dict[str, str]
+    text_columns: list[str] = Field(description="Those in which words can be found.")
+    embedder: EmbedderFacts | None = Field(
+        description="What makes vectors of texts; null where nothing does."
+    )
     layout: str | None = Field(description="Of the map that is kept; null where none is.")
     learned: LearnedGraph | None = Field(description="Null where none was learned.")
-    image: Picture | None
+    image: PictureFormat | None
     query: Id | None = Field(description="A point to begin with, where one was named at build.")
     example: bool
     writable: bool
@@ -250,3 +306,43 @@ class Health(BaseModel):
 
     status: Literal["ok"]
     version: str
+
+
+PIECE = 1000
+"""Plain values that are written as JSON at once; of anything larger, a single one."""
+
+
+class PiecewiseResponse(JSONResponse):
+    """An answer that is written as JSON in pieces, so that other threads take turns.
+
+    It would take half a second in one piece, which holds the interpreter, where a request asks for
+    as much as it may.
+
+    Examples
+    --------
+    >>> PiecewiseResponse({"points": [{"id": 1}, {"id": 2}], "version": "1.0"}).body
+    b'{"points":[{"id":1},{"id":2}],"version":"1.0"}'
+    """
+
+    def render(self, content: Any) -> bytes:
+        """Return the answer as JSON."""
+        if not isinstance(content, dict):
+            return self._written(content)
+        fields = (
+            self._written(name) + b":" + b"".join(self._pieces(value))
+            for name, value in content.items()
+        )
+        return b"{" + b",".join(fields) + b"}"
+
+    def _pieces(self, value: Any) -> Iterator[bytes]:
+        if not isinstance(value, list) or not value:
+            yield self._written(value)
+            return
+        step = 1 if isinstance(value[0], dict | list) else PIECE
+        for start in range(0, len(value), step):
+            yield b"," if start else b"["
+            yield self._written(value[start : start + step])[1:-1]
+        yield b"]"
+
+    def _written(self, value: Any) -> bytes:
+        return bytes(super().render(value))

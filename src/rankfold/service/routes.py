@@ -17,7 +17,7 @@ from rankfold.service import handlers, requests, responses
 from rankfold.service.handlers import Chosen, Served, naming_ids, naming_points
 from rankfold.service.limits import Limited
 from rankfold.service.logs import record_of
-from rankfold.service.middleware import reading_key, writing_key
+from rankfold.service.middleware import ParsingRoute, reading_key, writing_key
 from rankfold.service.problems import ProblemError
 
 KINDS = {
@@ -74,7 +74,12 @@ def _sent(file: File, request: Request) -> Response:
     return Response(file.content, media_type=file.kind, headers=headers)
 
 
-read_router = APIRouter(prefix="/v1/indexes", dependencies=[Depends(reading_key)], tags=["read"])
+read_router = APIRouter(
+    prefix="/v1/indexes",
+    dependencies=[Depends(reading_key)],
+    tags=["read"],
+    route_class=ParsingRoute,
+)
 
 
 @read_router.get("", response_model=responses.Infos)
@@ -90,16 +95,16 @@ async def info(served: Chosen, limiter: Limited) -> JSONResponse:
     return await limiter.answer("light", served.info)
 
 
-@read_router.post("/{name}/query", response_model=responses.Answers)
+@read_router.post("/{name}/query", response_model=responses.QueriesResponse)
 async def query(
-    served: Chosen, body: requests.Queries, limiter: Limited, request: Request
+    served: Chosen, body: requests.QueriesRequest, limiter: Limited, request: Request
 ) -> JSONResponse:
     """Rank the points of an index by their likeness to examples, once for each query."""
 
     def answered() -> tuple[JSONResponse, list[tuple[str, bool]]]:
         answers = handlers.answer_all(served, body.queries)
         ranked = [(answer["method"], answer["certified"]) for answer in answers]
-        return JSONResponse({"answers": answers}), ranked
+        return responses.PiecewiseResponse({"answers": answers}), ranked
 
     response, ranked = await limiter.run("light" if body.is_light else "heavy", answered)
     for method, certified in ranked:
@@ -107,19 +112,37 @@ async def query(
     return response
 
 
-@read_router.post("/{name}/explain", response_model=responses.Reason)
-async def explain(served: Chosen, body: requests.Question, limiter: Limited) -> JSONResponse:
+@read_router.post("/{name}/find", response_model=responses.FindResponse)
+async def find(served: Chosen, body: requests.FindRequest, limiter: Limited) -> JSONResponse:
+    """Find points by words in the texts of their payload."""
+    return await limiter.answer("heavy", handlers.find, served, body)
+
+
+@read_router.post("/{name}/count", response_model=responses.CountResponse)
+async def count(served: Chosen, body: requests.CountRequest, limiter: Limited) -> JSONResponse:
+    """Count the points that meet a condition."""
+    return await limiter.answer("heavy", handlers.count, served, body)
+
+
+@read_router.post("/{name}/scroll", response_model=responses.PointsResponse)
+async def scroll(served: Chosen, body: requests.ScrollRequest, limiter: Limited) -> JSONResponse:
+    """List points in the order of their ids, some at a time."""
+    return await limiter.answer("heavy", handlers.scroll, served, body)
+
+
+@read_router.post("/{name}/explain", response_model=responses.ExplainResponse)
+async def explain(served: Chosen, body: requests.ExplainRequest, limiter: Limited) -> JSONResponse:
     """Say why a point has its place in the answer to a query."""
     return await limiter.answer("heavy", handlers.explain, served, body)
 
 
-@read_router.post("/{name}/points", response_model=responses.Points)
-async def points(served: Chosen, body: requests.Lookup, limiter: Limited) -> JSONResponse:
+@read_router.post("/{name}/points", response_model=responses.PointsResponse)
+async def points(served: Chosen, body: requests.LookupRequest, limiter: Limited) -> JSONResponse:
     """Look points up: payload, vectors, pictures."""
     return await limiter.answer("light", handlers.look_up, served, body)
 
 
-@read_router.get("/{name}/map", response_model=responses.Map)
+@read_router.get("/{name}/map", response_model=responses.MapResponse)
 async def map_of(
     served: Chosen,
     limiter: Limited,
@@ -134,23 +157,28 @@ async def map_of(
     return await limiter.answer("heavy", handlers.draw, served, column, limit)
 
 
-write_router = APIRouter(prefix="/v1/indexes", dependencies=[Depends(writing_key)], tags=["write"])
+write_router = APIRouter(
+    prefix="/v1/indexes",
+    dependencies=[Depends(writing_key)],
+    tags=["write"],
+    route_class=ParsingRoute,
+)
 
 
 @write_router.post("/{name}/add", response_model=responses.Changed)
-async def add(served: Chosen, body: requests.NewPoints, limiter: Limited) -> JSONResponse:
+async def add(served: Chosen, body: requests.AddRequest, limiter: Limited) -> JSONResponse:
     """Add points, all or none of them."""
     return await limiter.answer("change", add_points, served, body.points)
 
 
 @write_router.post("/{name}/update", response_model=responses.Changed)
-async def update(served: Chosen, body: requests.ChangedPoints, limiter: Limited) -> JSONResponse:
+async def update(served: Chosen, body: requests.ChangeRequest, limiter: Limited) -> JSONResponse:
     """Give points other vectors, another payload, or both: all of them or none."""
     return await limiter.answer("change", update_points, served, body.points)
 
 
 @write_router.post("/{name}/remove", response_model=responses.Changed)
-async def remove(served: Chosen, body: requests.Removed, limiter: Limited) -> JSONResponse:
+async def remove(served: Chosen, body: requests.RemoveRequest, limiter: Limited) -> JSONResponse:
     """Remove points, all or none of them."""
     return await limiter.answer("change", remove_points, served, body.ids)
 
@@ -164,17 +192,15 @@ def add_points(served: Served, points: Sequence[requests.NewPoint]) -> dict[str,
     columns = {name: None for point in points for name in point.payload}
     payload = {name: [point.payload.get(name) for point in points] for name in columns}
     index = changeable(served)
+    vectors, texts = vectors_or_texts(points)
     with naming_points(index, points, new=True):
-        added = index.add([point.vector for point in points], ids, payload)
+        added = index.add(vectors, ids, payload, texts=texts)
     return {"ids": added, "points": len(index)}
 
 
 def update_points(served: Served, points: Sequence[requests.ChangedPoint]) -> dict[str, Any]:
     """Change points."""
-    vectors = all_or_none(
-        [point.vector for point in points],
-        "some points have a vector and some have none; send them in two requests.",
-    )
+    vectors, texts = vectors_or_texts(points)
     columns = list(points[0].payload)
     if any(point.payload.keys() != points[0].payload.keys() for point in points):
         raise InputError(
@@ -184,7 +210,7 @@ def update_points(served: Served, points: Sequence[requests.ChangedPoint]) -> di
     ids = [point.id for point in points]
     index = changeable(served)
     with naming_points(index, points, new=False):
-        index.update(ids, vectors, payload)
+        index.update(ids, vectors, payload, texts=texts)
     return {"ids": ids, "points": len(index)}
 
 
@@ -194,6 +220,18 @@ def remove_points(served: Served, ids: list[Any]) -> dict[str, Any]:
     with naming_ids(index, ids):
         index.remove(ids)
     return {"ids": ids, "points": len(index)}
+
+
+def vectors_or_texts(
+    points: Sequence[requests.NewPoint | requests.ChangedPoint],
+) -> tuple[list[Any] | None, list[Any] | None]:
+    """Return the vectors of points, or the texts that they are made of."""
+    mixed = "some points have a {} and some have none; send them in two requests."
+    vectors = all_or_none([point.vector for point in points], mixed.format("vector"))
+    texts = all_or_none([point.text for point in points], mixed.format("text"))
+    if vectors is not None and texts is not None:
+        raise InputError("points have both a vector and a text; give one of them.", "points")
+    return vectors, texts
 
 
 def all_or_none(values: list[Any], mixed: str) -> list[Any] | None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
+import logging
 import signal
 import socket
+import struct
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -24,6 +26,8 @@ from rankfold.index import Index
 from rankfold.service.app import create_app
 from rankfold.service.limits import ANY_HOST, KEY_VARIABLE, LOOPBACK, Settings
 from rankfold.service.logs import write_logs
+
+log = logging.getLogger("rankfold.service")
 
 TRIM_THRESHOLD, MMAP_THRESHOLD, ARENA_MAX = -1, -3, -8
 """Options of glibc's ``mallopt``."""
@@ -144,7 +148,7 @@ def run(
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        http=patient_for(settings.body_timeout),
+        http=patient_for(settings),
         timeout_graceful_shutdown=ceil(min(settings.timeout, GRACE)),
     )
     server = _Server(config, lambda: ready(address_of(place)))
@@ -175,42 +179,113 @@ class _Server(uvicorn.Server):
         self._ready()
 
 
-def patient_for(seconds: float) -> type[H11Protocol]:
-    """Return connections that are closed where headers, or then a body, take longer to arrive.
+NOT_TAKEN = "an answer was not taken in time; its connection was closed"
+
+RESET = struct.pack("hh" if sys.platform == "win32" else "ii", 1, 0)
+"""Lets a socket forget what was not sent when it is closed (SO_LINGER)."""
+
+
+def patient_for(settings: Settings) -> type[H11Protocol]:
+    """Return connections that wait for their clients, but not for ever.
 
     An app sees a request when its headers are there. It may answer before the body is, and nobody
-    would wait for the end of that.
+    would wait for the end of that. Once an app has answered, nobody would wait for the client to
+    take the answer. So a connection is closed where headers, or then a body, take longer to arrive
+    than ``body_timeout``, and where what was written takes longer to leave than ``send_timeout``.
+    Where there are too many connections, or too much waits to be sent, those that have had most
+    time go first.
+
+    Parameters
+    ----------
+    settings : Settings
     """
+    idle: dict[Connection, None] = {}  # those without a request, in the order of their last one
+    unsent: dict[Connection, None] = {}  # those with something to send, in the order of waiting
 
     class Connection(H11Protocol):
         _late: asyncio.TimerHandle | None = None
         _state: Any = None
+        _slow: asyncio.TimerHandle | None = None
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             super().connection_made(transport)
+            transport.set_write_buffer_limits(high=0)  # tells of the first byte that has to wait
             self._wait()
+            self._rest()
 
         def data_received(self, data: bytes) -> None:
             super().data_received(data)
             state = self.conn.their_state
+            if self._is_working():
+                idle.pop(self, None)
             if state not in (h11.IDLE, h11.SEND_BODY):
                 self._wait_no_more()
             elif self._late is None or state is not self._state:
                 self._wait(state)
 
+        def on_response_complete(self) -> None:
+            super().on_response_complete()
+            if not self._is_working():
+                self._rest()
+
+        def pause_writing(self) -> None:
+            super().pause_writing()
+            self._slow = self.loop.call_later(settings.send_timeout, self._give_up)
+            unsent[self] = None
+            while len(unsent) > 1 and self._too_much():
+                next(iter(unsent))._give_up()
+
+        def resume_writing(self) -> None:
+            self._all_is_sent()
+            super().resume_writing()
+
         def connection_lost(self, exc: Exception | None) -> None:
             self._wait_no_more()
+            self._all_is_sent()
+            idle.pop(self, None)
             super().connection_lost(exc)
+
+        def _is_working(self) -> bool:
+            return self.cycle is not None and not self.cycle.response_complete
+
+        def _rest(self) -> None:
+            """Be the last to go of all that have no request."""
+            idle.pop(self, None)
+            if self.transport.is_closing():
+                return
+            idle[self] = None
+            if len(self.connections) > settings.connections:
+                oldest = next(iter(idle))
+                idle.pop(oldest)
+                oldest.transport.close()
 
         def _wait(self, state: Any = h11.IDLE) -> None:
             self._wait_no_more()
             # Of a body the app says that it is late, which takes a moment.
-            patience = seconds if state is h11.IDLE else seconds + 1
+            patience = settings.body_timeout + (0 if state is h11.IDLE else 1)
             self._late, self._state = self.loop.call_later(patience, self.transport.close), state
 
         def _wait_no_more(self) -> None:
             if self._late is not None:
                 self._late.cancel()
                 self._late = None
+
+        def _too_much(self) -> bool:
+            n_bytes = sum(one.transport.get_write_buffer_size() for one in unsent)
+            return n_bytes > settings.unsent_bytes or len(unsent) > settings.bodies
+
+        def _all_is_sent(self) -> None:
+            unsent.pop(self, None)
+            if self._slow is not None:
+                self._slow.cancel()
+                self._slow = None
+
+        def _give_up(self) -> None:
+            """Forget what was not sent; what the kernel holds of it, too."""
+            self._all_is_sent()
+            log.info(NOT_TAKEN)
+            taken = self.transport.get_extra_info("socket")
+            taken.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
+            self.transport.abort()
 
     return Connection

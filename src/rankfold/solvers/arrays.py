@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankfold.parallel import NEVER
-from rankfold.solvers.system import Boundary
+from rankfold.solvers.system import NO_POINTS, Boundary
 
-PROVEN, WITHIN_TOL, OUT_OF_BUDGET, NEEDS_ROWS, PAUSED = range(5)
+PROVEN, WITHIN_TOL, OUT_OF_BUDGET, NEEDS_ROWS, NEEDS_GRADIENTS, PAUSED = range(6)
 """Why a solve returned."""
 
 PREFETCH_DISTANCE = 12
@@ -23,24 +23,70 @@ UNLIMITED = 2**62
 Floats = NDArray[np.float64]
 
 
+class Memory:
+    """A named tuple of arrays and numbers, as compiled code gets it: one address.
+
+    There is the address of every array, or the number; dozens of arrays would have to be looked
+    into with every call. Attributes are those of the tuple, whose arrays it keeps alive.
+
+    Parameters
+    ----------
+    given : named tuple
+    """
+
+    _numba_type_: Any = None
+    """Its type, known after `typed` of the module memory."""
+
+    def __init__(self, given: Any) -> None:
+        self.given = given
+        self.__dict__.update(zip(given._fields, given, strict=True))
+        self._table = np.zeros(len(given), dtype=np.int64)
+        self.address = self._table.ctypes.data
+        for place, value in enumerate(given):
+            self._write(place, value)
+
+    def _write(self, place: int, value: Any) -> None:
+        if isinstance(value, np.ndarray):
+            self._table[place] = value.ctypes.data
+        elif isinstance(value, float):
+            self._table.view(np.float64)[place] = value
+        else:
+            self._table[place] = value
+
+    def replace(self, name: str, array: NDArray[Any]) -> None:
+        """Put another array of the same type into the place of one."""
+        self.given = self.given._replace(**{name: array})
+        self.__dict__[name] = array
+        self._write(self.given._fields.index(name), array)
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Memory, (self.given,)
+
+
 class Arrays(NamedTuple):
     """A system: rows of ``beta W``, margins, and the scale of the scores.
 
-    The row of point i has the entries from ``rows[i, 0]`` to ``rows[i, 1]``. In a ``plain`` system
-    margins and scales are all one, and are not read. ``largest_diagonal`` is the largest
-    ``c_i / m_i``, ``mean_row`` the mean length of a row.
+    The row of point i has the entries from ``rows[2 i]`` to ``rows[2 i + 1]``. In a ``plain``
+    system margins and scales are all one, and are not read. ``inverse`` is that of the diagonal,
+    ``largest_diagonal`` the largest ``c_i / m_i``, ``mean_row`` the mean length of a row.
 
-    Rows that lie elsewhere may not be here yet: ``n_rows`` of ``n_points`` are, and the inverse of
-    the diagonal is zero for all other points. It is ``most_inverse`` at most, and usually
-    ``usual_inverse``. A solve stops where it needs another row; with ``goes_on`` such points keep
-    the value zero.
+    Rows that lie elsewhere may not be here yet: arrays are for ``n_here`` of ``n_points`` points,
+    and ``n_rows`` of them have a row; the inverse of the diagonal is zero for all other points. It
+    is ``most_inverse`` at most, and usually ``usual_inverse``. A solve stops where it needs another
+    row; with ``goes_on`` such points keep the value zero.
     """
 
-    rows: NDArray[Any]
-    indices: NDArray[Any]
+    rows: NDArray[np.int64]
+    indices: NDArray[np.int32]
     weights: NDArray[Any]
     margin: Floats
     scale: Floats
+    inverse: Floats
+    n_here: int
     n_rows: int
     n_points: int
     largest_scale: float
@@ -51,6 +97,38 @@ class Arrays(NamedTuple):
     most_inverse: float = 0.0
     usual_inverse: float = 0.0
     goes_on: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        rows: NDArray[Any],
+        indices: NDArray[Any],
+        weights: NDArray[Any],
+        margin: NDArray[Any],
+        scale: NDArray[Any],
+        inverse: NDArray[Any],
+        *facts: Any,
+    ) -> Arrays:
+        """Make one whose arrays have the types for which kernels are compiled.
+
+        Each other type would have everything compiled once more. Only weights may be of single or
+        of double precision.
+        """
+        return cls(
+            _flat(rows, np.int64),
+            _flat(indices, np.int32),
+            _flat(weights, weights.dtype),
+            _flat(margin, np.float64),
+            _flat(scale, np.float64),
+            _flat(inverse, np.float64),
+            len(margin),
+            *facts,
+        )
+
+
+def _flat(array: NDArray[Any], dtype: Any) -> NDArray[Any]:
+    """Return a flat view of an array, or a copy where it is of another type."""
+    return np.ascontiguousarray(array, dtype=dtype).reshape(-1)
 
 
 class Rule(NamedTuple):
@@ -87,8 +165,9 @@ class Workspace(NamedTuple):
     to the number of points or edges that were touched; memory beyond is never used. ``touched``,
     ``valued`` (those with a value) and ``likely`` (those that may be among the best) have room for
     one more point, ``queue`` for `PREFETCH_DISTANCE` more. ``lacking`` are points whose row was
-    needed, but is not here; ``n_rows`` says how many rows the inverse knows of, where they grow.
-    ``stop`` is the flag of `Stop`.
+    needed, but is not here, ``room`` as many as there can be. ``r``, ``u``, ``q``, ``diagonal``,
+    ``free`` and ``x`` are those of conjugate gradients. ``n_rows`` says how many rows the inverse
+    knows of, where they grow. ``stop`` is the flag of `Stop`.
     """
 
     residual: Floats
@@ -103,22 +182,29 @@ class Workspace(NamedTuple):
     n_likely: NDArray[np.int64]
     lacking: NDArray[np.int32]
     n_lacking: NDArray[np.int64]
+    room: int
     queue: NDArray[np.int32]
     ends: NDArray[np.int64]
     columns: NDArray[np.int32]
     weights: NDArray[Any]
-    compact: Floats
+    cg_r: Floats
+    cg_u: Floats
+    cg_q: Floats
+    cg_diagonal: Floats
+    cg_free: Floats
+    cg_x: Floats
+    spare: Floats
     n_rows: NDArray[np.int64]
     stop: NDArray[np.uint8]
 
     @classmethod
-    def of(cls, arrays: Arrays, inverse: Floats) -> Workspace:
-        """Make one for a system, with the inverse of its diagonal."""
-        n_points, n_edges = len(inverse), len(arrays.indices)
+    def of(cls, arrays: Arrays) -> Workspace:
+        """Make one for a system."""
+        n_points, n_edges = len(arrays.inverse), len(arrays.indices)
         return cls(
             np.zeros(n_points),
             np.zeros(n_points),
-            inverse.copy(),
+            arrays.inverse.copy(),
             np.zeros(n_points, dtype=np.uint8),
             np.empty(n_points, dtype=np.int32),
             np.empty(n_points + 1, dtype=np.int32),
@@ -128,30 +214,40 @@ class Workspace(NamedTuple):
             np.zeros(1, dtype=np.int64),
             np.empty(n_points + 1, dtype=np.int32),
             np.zeros(1, dtype=np.int64),
+            n_points + 1,
             np.zeros(n_points + PREFETCH_DISTANCE, dtype=np.int32),
             np.empty(n_points, dtype=np.int64),
             np.empty(n_edges, dtype=np.int32),
             np.empty(n_edges, dtype=arrays.weights.dtype),
-            np.empty((7, n_points)),
+            np.empty(n_points),
+            np.empty(n_points),
+            np.empty(n_points),
+            np.empty(n_points),
+            np.empty(n_points),
+            np.empty(n_points),
+            np.empty(n_points),
             np.zeros(1, dtype=np.int64),
             NEVER,
         )
 
 
-class Batch(NamedTuple):
-    """Several boundaries: their arrays one after the other, and where each ends."""
+PLAN_ROW = 7
+"""Numbers that `Batch` has for each query."""
 
-    points: NDArray[Any]
-    rhs: NDArray[Any]
-    clamped: NDArray[Any]
-    values: NDArray[Any]
-    left_out: NDArray[Any]
-    pulled: NDArray[Any]
-    pull: NDArray[Any]
-    sizes: Floats
-    ends: NDArray[np.int64]
-    tops: NDArray[np.int64]
-    budgets: NDArray[np.int64]
+
+class Batch(NamedTuple):
+    """Several boundaries in three arrays, since each has to be looked into with every call.
+
+    ``numbers`` has all points of right-hand sides, then all that are clamped, left out and pulled;
+    ``reals`` has what belongs to the first, the second and the last of them, then all sizes.
+    ``plan`` begins with their four totals. Rows of `PLAN_ROW` numbers follow, the first of them of
+    zeros: where the four parts of each query end, the points to find, and its two budgets.
+    """
+
+    numbers: NDArray[np.int64]
+    reals: Floats
+    plan: NDArray[np.int64]
+    n_queries: int
 
     @classmethod
     def of(
@@ -165,84 +261,102 @@ class Batch(NamedTuple):
         The latter is how many points are solved for, and how many where there is doubt.
         """
         points = clamped = left_out = pulled = 0
-        ends = [(0, 0, 0, 0)]
-        for one in boundaries:
+        rows = [0] * PLAN_ROW
+        for one, top, budget in zip(boundaries, tops, budgets, strict=True):
             points += len(one.points)
             clamped += len(one.clamped)
             left_out += len(one.left_out)
             pulled += len(one.pulled)
-            ends.append((points, clamped, left_out, pulled))
-        ready = prepared(boundaries[0] if len(boundaries) == 1 else _joined(boundaries))
+            rows += [points, clamped, left_out, pulled, top, *budget]
+        sizes = [one.size for one in boundaries]
+        numbers = [getattr(one, part) for part in NUMBERS for one in boundaries]
+        reals = [getattr(one, part) for part in REALS for one in boundaries]
         return cls(
-            ready.points,
-            ready.rhs,
-            ready.clamped,
-            ready.values,
-            ready.left_out,
-            ready.pulled,
-            ready.pull,
-            np.array([one.size for one in boundaries], dtype=np.float64),
-            np.array(ends, dtype=np.int64),
-            np.array(tops, dtype=np.int64),
-            np.array(budgets, dtype=np.int64).reshape(-1, 2),
+            np.concatenate([NO_POINTS, *numbers], dtype=np.int64),
+            np.concatenate([*reals, sizes], dtype=np.float64),
+            np.array([points, clamped, left_out, pulled, *rows], dtype=np.int64),
+            len(boundaries),
         )
 
-
-def prepared(boundary: Boundary) -> Boundary:
-    """Return a boundary with arrays as compiled code takes them."""
-    whole, real = np.int64, np.float64
-    return Boundary(
-        np.ascontiguousarray(boundary.points, dtype=whole),
-        np.ascontiguousarray(boundary.rhs, dtype=real),
-        np.ascontiguousarray(boundary.clamped, dtype=whole),
-        np.ascontiguousarray(boundary.values, dtype=real),
-        np.ascontiguousarray(boundary.left_out, dtype=whole),
-        np.ascontiguousarray(boundary.pulled, dtype=whole),
-        np.ascontiguousarray(boundary.pull, dtype=real),
-        float(boundary.size),
-        float(boundary.lowest),
-    )
+    @property
+    def n_left_out(self) -> int:
+        """Points that are not part of an answer, of all queries."""
+        return int(self.plan[2])
 
 
-def _joined(boundaries: Sequence[Boundary]) -> Boundary:
-    """Put the arrays of boundaries one after the other."""
-    if not boundaries:
-        return Boundary()
-    *parts, _, _ = zip(*boundaries, strict=True)
-    points, rhs, clamped, values, left_out, pulled, pull = (np.concatenate(some) for some in parts)
-    return Boundary(points, rhs, clamped, values, left_out, pulled, pull)
+NUMBERS, REALS = ("points", "clamped", "left_out", "pulled"), ("rhs", "values", "pull")
+"""Parts of a `Boundary`, in the order of a `Batch`."""
 
 
-class Found(NamedTuple):
-    """Answers to several queries, a row for each; rows that are too short end at their count.
+class QueryArrays(NamedTuple):
+    """One of several boundaries, with the lengths of its arrays, as compiled code sees it.
 
-    ``counts`` has the length of an answer, the steps that were taken, the points that were
-    touched and why it ended; ``bounds`` how far exact values can lie above and below. ``own`` has
-    the scores of the points that were left out, one query after the other.
+    ``n_before`` points were left out by the queries before it.
     """
 
     points: NDArray[np.int64]
-    scores: Floats
-    counts: NDArray[np.int64]
-    bounds: Floats
-    own: Floats
+    rhs: Floats
+    n_given: int
+    clamped: NDArray[np.int64]
+    values: Floats
+    n_clamped: int
+    left_out: NDArray[np.int64]
+    n_left_out: int
+    pulled: NDArray[np.int64]
+    pull: Floats
+    n_pulled: int
+    size: float
+    top: int
+    budget: int
+    most: int
+    n_before: int
+
+
+class Found(NamedTuple):
+    """Answers to several queries, one after the other: each of ``top`` entries, or fewer.
+
+    ``numbers`` has their points, then four `counts` for each; ``reals`` their scores, then two
+    `bounds` for each, then the scores of the points that were left out.
+    """
+
+    numbers: NDArray[np.int64]
+    reals: Floats
+    n_queries: int
+    top: int
 
     @classmethod
     def empty(cls, n_queries: int, top: int, n_left_out: int) -> Found:
         """Make room for answers."""
         return cls(
-            np.empty((n_queries, top), dtype=np.int64),
-            np.empty((n_queries, top)),
-            np.empty((n_queries, 4), dtype=np.int64),
-            np.empty((n_queries, 2)),
-            np.empty(n_left_out),
+            np.empty(n_queries * (top + 4), dtype=np.int64),
+            np.empty(n_queries * (top + 2) + n_left_out),
+            n_queries,
+            top,
         )
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """Length of an answer, steps that were taken, points that were touched, why it ended."""
+        return self.numbers[self.n_queries * self.top :].reshape(-1, 4)
+
+    @property
+    def bounds(self) -> Floats:
+        """How far exact values can lie above and below."""
+        first = self.n_queries * self.top
+        return self.reals[first : first + 2 * self.n_queries].reshape(-1, 2)
+
+    @property
+    def own(self) -> Floats:
+        """Scores of the points that were left out, one query after the other."""
+        return self.reals[self.n_queries * (self.top + 2) :]
 
 
 class Progress(NamedTuple):
     """How far a solve has come: it can be resumed from here.
 
-    ``n_copied`` touched points have their rows copied, unless the ``whole`` graph is in use.
+    ``n_copied`` touched points have their rows copied, unless the ``whole`` graph is in use. A
+    region that has ``grown`` uses the larger of its budgets. The top is judged when the bound has
+    fallen to ``due``; ``passed`` edges were pushed since it was before.
     ``drift`` bounds by how much the residuals differ from what they would be without rounding.
     ``last`` is the score at the end of the top, as far as it is known; once the top is proven,
     a score between it and all others.
@@ -251,7 +365,10 @@ class Progress(NamedTuple):
     n_touched: int
     n_copied: int
     whole: bool
+    grown: bool
     level: float
+    due: float
+    passed: int
     drift: float
     last: float
     above: float
@@ -261,4 +378,4 @@ class Progress(NamedTuple):
     state: int
 
 
-NOT_BEGUN = Progress(0, 0, False, 0.0, 0.0, 0.0, 0.0, 0.0, 0, 0, PAUSED)
+NOT_BEGUN = Progress(0, 0, False, False, 0.0, np.inf, 0, 0.0, 0.0, 0.0, 0.0, 0, 0, PAUSED)

@@ -10,12 +10,15 @@ needed, but not here, is noted.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from rankfold.solvers.push import CLAMPED, NOT_IN_ANSWER, at, note_lacking, prefetch_row
+from rankfold.solvers.memory import ZERO, kernel, small
+from rankfold.solvers.push import CLAMPED, NOT_IN_ANSWER, note_lacking, prefetch_row
 
 LONG_ROW = 64
 """Entries of a row above which it is not read on the way to another point."""
+
+FAR_RATIO, NEAR_RATIO = 0.25, 0.5
+"""What residuals fall to before the top is judged again; sooner where a proof is near."""
 
 HOPELESS = 0.5
 """Gap behind the top, in bounds, below which a proof is not even tried."""
@@ -27,14 +30,16 @@ FIRST_GAP, GAP_RATIO = 1, 3
 """Gaps of Shell's sort: 1, 4, 13, 40, ..."""
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def error_twice(system, work, point):  # type: ignore[no-untyped-def]
     """Return the known error from the residuals of a point and its neighbours, and the share."""
-    indices, weights, plain, margin = system.indices, system.weights, system.plain, system.margin
+    small()
+    rows, indices, weights = system.rows, system.indices, system.weights
+    plain, margin = system.plain, system.margin
     residual, inverse, marks = work.residual, work.inverse, work.marks
     known, unknown = 0.0, 0.0
-    for edge in range(at(system.rows[point, 0]), at(system.rows[point, 1])):
-        other = at(indices[edge])
+    for edge in range(rows[2 * point], rows[2 * point + 1]):
+        other = indices[edge]
         if not marks[other] & CLAMPED:
             inv = inverse[other]
             if inv == 0.0:
@@ -45,23 +50,24 @@ def error_twice(system, work, point):  # type: ignore[no-untyped-def]
     return inv * (residual[point] + known), inv * unknown
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def error_thrice(system, work, point):  # type: ignore[no-untyped-def]
     """Return the same, from one more ring of residuals."""
+    small()
     rows, indices, weights = system.rows, system.indices, system.weights
     plain, margin = system.plain, system.margin
     residual, inverse, marks = work.residual, work.inverse, work.marks
     known, unknown = 0.0, 0.0
-    for edge in range(at(rows[point, 0]), at(rows[point, 1])):
-        prefetch_row(system, at(indices[edge]))
-    for edge in range(at(rows[point, 0]), at(rows[point, 1])):
-        other = at(indices[edge])
+    for edge in range(rows[2 * point], rows[2 * point + 1]):
+        prefetch_row(system, indices[edge])
+    for edge in range(rows[2 * point], rows[2 * point + 1]):
+        other = indices[edge]
         if marks[other] & CLAMPED:
             continue
         inv = inverse[other]
         if inv == 0.0:
             note_lacking(work, other)
-        if inv == 0.0 or rows[other, 1] - rows[other, 0] > LONG_ROW:
+        if inv == 0.0 or rows[2 * other + 1] - rows[2 * other] > LONG_ROW:
             of_known = residual[other] * inv
             of_unknown = 1.0 - (inv if plain else inv * margin[other])
         else:
@@ -72,42 +78,45 @@ def error_thrice(system, work, point):  # type: ignore[no-untyped-def]
     return inv * (residual[point] + known), inv * unknown
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def scale_of(system, point):  # type: ignore[no-untyped-def]
     """Return the factor between the value and the score of a point."""
+    small()
     return 1.0 if system.plain else system.scale[point]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def best_values(system, work, top, least):  # type: ignore[no-untyped-def]
     """Return the ``top``-th score, and how many scores are at least ``least``.
 
     Their points are kept in ``likely``; all others are not looked at again. No score is returned
     when they are too few.
     """
+    small()
     value, marks, valued, likely = work.value, work.marks, work.valued, work.likely
-    scores = work.compact[6]
-    found = at(0)
+    scores = work.spare
+    found = ZERO
     for a in range(work.n_valued[0]):
-        point = at(valued[a])
+        point = valued[a]
         score = scale_of(system, point) * value[point]
         likely[found], scores[found] = point, score
-        found += at(score >= least) & at(marks[point] & NOT_IN_ANSWER == 0)
-    n_found = work.n_likely[0] = np.int64(found)
+        found += (score >= least) & (marks[point] & NOT_IN_ANSWER == 0)
+    n_found = work.n_likely[0] = found
     if n_found <= top:
         return 0.0, n_found
     put_largest_first(scores, n_found, top)
     return scores[top - 1], n_found
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def bounds(system, work, n, drift):  # type: ignore[no-untyped-def]
     """Return how far exact values can lie above and below."""
+    small()
     residual, marks, touched = work.residual, work.marks, work.touched
     plain, margin = system.plain, system.margin
     above = below = 0.0
     for a in range(n):
-        point = at(touched[a])
+        point = touched[a]
         if not marks[point] & CLAMPED:
             now = residual[point] if plain else residual[point] / margin[point]
             above = max(above, now)
@@ -115,15 +124,16 @@ def bounds(system, work, n, drift):  # type: ignore[no-untyped-def]
     return above + drift, below + drift
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def plain_side(scale, value, cut, above, below):  # type: ignore[no-untyped-def]
     """Return what the bounds alone prove: 1 for a score above the cut, -1 below it, else 0."""
+    small()
     if scale * (value + above) < cut:
         return -1
     return 1 if scale * (value - below) > cut else 0
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def side(system, work, point, cut, above, below, drift):  # type: ignore[no-untyped-def]
     """Return 1 for a point that is proven to score above the cut, -1 below it, 0 for neither.
 
@@ -131,6 +141,7 @@ def side(system, work, point, cut, above, below, drift):  # type: ignore[no-unty
     and the largest ``r / m`` (and zero), which may be off by ``drift``. What is known of it from
     the residuals around a point makes this narrower; as few of them are read as the proof needs.
     """
+    small()
     scale, value = scale_of(system, point), work.value[point]
     for deep in (False, True):
         if deep:
@@ -144,16 +155,17 @@ def side(system, work, point, cut, above, below, drift):  # type: ignore[no-unty
     return 0
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def is_certain(system, work, top, cut, above, below, drift):  # type: ignore[no-untyped-def]
     """Return whether exactly ``top`` of the likely points score above the cut, proven.
 
     The others are proven to score below it.
     """
+    small()
     value, likely = work.value, work.likely
     members = 0
     for a in range(work.n_likely[0]):
-        point = at(likely[a])
+        point = likely[a]
         proven = plain_side(scale_of(system, point), value[point], cut, above, below)
         if proven == 0:  # a call that takes all arrays is expensive
             proven = side(system, work, point, cut, above, below, drift)
@@ -163,7 +175,7 @@ def is_certain(system, work, top, cut, above, below, drift):  # type: ignore[no-
     return members == top
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def cut_behind(system, work, top, last, bound):  # type: ignore[no-untyped-def]
     """Return a score between the ``top`` best and all others, and the gap around it.
 
@@ -171,8 +183,9 @@ def cut_behind(system, work, top, last, bound):  # type: ignore[no-untyped-def]
     known part of the error is added; where they are many there is no gap that could be proven,
     and none is returned.
     """
+    small()
     value, likely = work.value, work.likely
-    scores, near = work.compact[6], 2 * system.largest_scale * bound
+    scores, near = work.spare, 2 * system.largest_scale * bound
     n_above = doubtful = 0
     for a in range(work.n_likely[0]):
         n_above += scores[a] > last + near
@@ -181,9 +194,9 @@ def cut_behind(system, work, top, last, bound):  # type: ignore[no-untyped-def]
         return last - near / 2, near
     if doubtful > MOST_DOUBTFUL:
         return last, 0.0
-    wanted, found = top - n_above, 0
+    wanted, found = top - n_above, ZERO
     for a in range(work.n_likely[0]):
-        point = at(likely[a])
+        point = likely[a]
         scale = scale_of(system, point)
         if abs(scale * value[point] - last) <= near:
             scores[found] = scale * (value[point] + error_twice(system, work, point)[0])
@@ -195,7 +208,7 @@ def cut_behind(system, work, top, last, bound):  # type: ignore[no-untyped-def]
     return (scores[wanted - 1] + following) / 2, scores[wanted - 1] - following
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def judge(system, work, top, last, above, below, drift):  # type: ignore[no-untyped-def]
     """Return the ``top``-th score, whether the top is certain, and whether it may soon be.
 
@@ -203,6 +216,7 @@ def judge(system, work, top, last, above, below, drift):  # type: ignore[no-unty
     If the top is certain, the score returned lies between it and all others. An empty top, of a
     query that fills the answer by itself, is certain.
     """
+    small()
     if top == 0:
         return np.inf, True, True
     unseen = system.largest_scale * above
@@ -222,12 +236,13 @@ def judge(system, work, top, last, above, below, drift):  # type: ignore[no-unty
     return cut if certain else last, certain, True
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def put_largest_first(values, n, k):  # type: ignore[no-untyped-def]
     """Exchange the first ``n`` values until the ``k`` largest are in front, the k-th last.
 
     Hoare's selection; the middle of three is the pivot.
     """
+    small()
     low, high, wanted = 0, n - 1, k - 1
     while low < high:
         middle = (low + high) // 2
@@ -251,9 +266,10 @@ def put_largest_first(values, n, k):  # type: ignore[no-untyped-def]
             return
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def sort_by_score(points, scores, n):  # type: ignore[no-untyped-def]
     """Sort the first ``n`` points by descending score, ties by index: Shell's sort."""
+    small()
     gap = FIRST_GAP
     while gap < n:
         gap = GAP_RATIO * gap + 1

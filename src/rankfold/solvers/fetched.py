@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rankfold.solvers.arrays import Arrays, Floats, Workspace
+from rankfold.solvers.arrays import Arrays, Floats, Memory
 from rankfold.solvers.region import RegionSolver, Workspaces, rule_for
 from rankfold.solvers.system import row_sums
 from rankfold.types import BoolArray, FloatArray, IntArray
@@ -74,7 +74,7 @@ class FetchedRows:
     def __init__(self, facts: GraphFacts) -> None:
         self.facts = facts
         self.n_points = self.n_rows = self.n_entries = 0
-        self.rows = np.zeros((FIRST_CAPACITY, 2), dtype=np.int32)
+        self.rows = np.zeros((FIRST_CAPACITY, 2), dtype=np.int64)
         self.here = np.zeros(FIRST_CAPACITY, dtype=bool)
         self.order = np.empty(FIRST_CAPACITY, dtype=np.int32)
         self.indices = np.empty(FIRST_CAPACITY, dtype=np.int32)
@@ -159,18 +159,19 @@ class _FetchedSystem:
         self._weights = np.empty(0, dtype=np.float32)
         self.inverse: Floats = np.empty(0)
         self._n_rows = self._n_entries = 0
-        self.idle: list[Workspace] = []
+        self.idle: list[Memory] = []
 
     def solver(self, fetched: FetchedRows) -> RegionSolver:
         self._follow(fetched)
         facts, n = fetched.facts, fetched.n_points
         ones = np.ones(len(self.inverse))
-        arrays = Arrays(
+        arrays = Arrays.of(
             fetched.rows[:n],
             fetched.indices,
             self._weights,
             ones[:n],
             ones[:n],
+            self.inverse,
             fetched.n_rows,
             facts.n_points,
             1.0,
@@ -182,7 +183,7 @@ class _FetchedSystem:
             self._share,
         )
         workspaces = _Workspaces(self, arrays, fetched)
-        return RegionSolver.over(arrays, self.inverse, self._rule, workspaces)
+        return RegionSolver.over(arrays, self._rule, workspaces)
 
     def _follow(self, fetched: FetchedRows) -> None:
         """Take up the rows that have come since."""
@@ -207,15 +208,15 @@ class _Workspaces(Workspaces):
     """Workspaces whose inverse of the diagonal follows the rows that have come."""
 
     def __init__(self, system: _FetchedSystem, arrays: Arrays, fetched: FetchedRows) -> None:
-        super().__init__(arrays, system.inverse)
+        super().__init__(arrays)
         self._idle = system.idle
         self._order, self._n_rows = fetched.order, fetched.n_rows
 
-    def take(self) -> Workspace:
-        """Return a clean one."""
+    def take(self) -> Memory:
+        """Return a clean `Workspace`."""
         work = super().take()
         new = self._order[work.n_rows[0] : self._n_rows]
-        work.inverse[new] = self._inverse[new]
+        work.inverse[new] = self._arrays.inverse[new]
         work.n_rows[0] = max(work.n_rows[0], self._n_rows)
         return work
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from scipy import sparse
 from rankfold.errors import InputError
 from rankfold.parallel import STOP_FLAG, StoppedError
 from rankfold.solvers.arrays import (
+    NEEDS_GRADIENTS,
     NEEDS_ROWS,
     NOT_BEGUN,
     OUT_OF_BUDGET,
@@ -20,12 +22,11 @@ from rankfold.solvers.arrays import (
     WITHIN_TOL,
     Arrays,
     Batch,
-    Floats,
     Found,
+    Memory,
     Progress,
     Rule,
     Workspace,
-    prepared,
 )
 from rankfold.solvers.system import Boundary, Effort, System
 from rankfold.types import FloatArray, IntArray, Solution, Stopped
@@ -75,25 +76,26 @@ class MissingRowsError(Exception):
         self.all_needed = all_needed
 
 
+@dataclass
 class Workspaces:
     """Workspaces for queries, which threads take and put back clean.
 
     One that an exception leaves in use is not put back.
     """
 
-    def __init__(self, arrays: Arrays, inverse: Floats) -> None:
-        self._arrays, self._inverse = arrays, inverse
-        self._idle: list[Workspace] = []
+    _arrays: Arrays
+    _idle: list[Memory] = field(default_factory=list)
 
-    def take(self) -> Workspace:
-        """Return a clean one."""
+    def take(self) -> Memory:
+        """Return a clean `Workspace`."""
         try:
             work = self._idle.pop()
         except IndexError:
-            work = Workspace.of(self._arrays, self._inverse)
-        return work._replace(stop=STOP_FLAG.get())
+            work = Memory(Workspace.of(self._arrays))
+        work.replace("stop", STOP_FLAG.get())
+        return work
 
-    def put(self, work: Workspace) -> None:
+    def put(self, work: Memory) -> None:
         """Keep one for the next query."""
         self._idle.append(work)
 
@@ -142,13 +144,16 @@ class RegionSolver:
             )
         couplings, margin, scale = system.couplings, system.margin, system.scale
         n_points, diagonal, ends = len(margin), system.diagonal, couplings.indptr
-        inverse = np.asarray(1.0 / diagonal, dtype=np.float64)
-        arrays = Arrays(
-            np.ascontiguousarray(np.stack([ends[:-1], ends[1:]], axis=1)),
+        inverse = 1.0 / diagonal
+        share = float(np.median(inverse * margin)) if n_points else 1.0
+        self.rule = rule_for(share, patience, whole_share)
+        arrays = Arrays.of(
+            np.stack([ends[:-1], ends[1:]], axis=1),
             couplings.indices,
             couplings.data,
-            np.ascontiguousarray(margin, dtype=np.float64),
-            np.ascontiguousarray(scale, dtype=np.float64),
+            margin,
+            scale,
+            inverse,
             n_points,
             n_points,
             float(scale.max(initial=0.0)),
@@ -157,19 +162,11 @@ class RegionSolver:
             len(couplings.indices) / max(1, n_points),
             bool(np.all(margin == 1.0) and np.all(scale == 1.0)),
         )
-        share = float(np.median(inverse * margin)) if n_points else 1.0
-        self.arrays, self.inverse, self.couplings = arrays, inverse, couplings
-        self.rule = rule_for(share, patience, whole_share)
-        self._workspaces = Workspaces(arrays, inverse)
+        self.arrays, self.couplings = Memory(arrays), couplings
+        self._workspaces = Workspaces(arrays)
 
     @classmethod
-    def over(
-        cls,
-        arrays: Arrays,
-        inverse: Floats,
-        rule: Rule,
-        workspaces: Workspaces,
-    ) -> RegionSolver:
+    def over(cls, arrays: Arrays, rule: Rule, workspaces: Workspaces) -> RegionSolver:
         """Return a solver over rows of a larger graph, some of which are not here.
 
         Where it would need one of those it raises `MissingRowsError`.
@@ -177,14 +174,11 @@ class RegionSolver:
         Parameters
         ----------
         arrays : Arrays
-        inverse : array
-            Of the diagonal; zero for points without a row.
         rule : Rule
         workspaces : Workspaces
         """
         solver = cls.__new__(cls)
-        solver.arrays, solver.inverse = arrays, inverse
-        solver.rule, solver._workspaces = rule, workspaces
+        solver.arrays, solver.rule, solver._workspaces = Memory(arrays), rule, workspaces
         return solver
 
     def solve(
@@ -201,41 +195,43 @@ class RegionSolver:
             for pair in zip(boundaries, efforts, strict=True):
                 yield self.reach(*pair)
             return
-        from rankfold.solvers import levels  # compiled code, read when it is used
-
         budgets, tol = [self._budget(one) for one in efforts], self._tol(efforts)
         for boundary in boundaries:
             self._require(boundary)
         work, batch = self._workspaces.take(), Batch.of(boundaries, tops, budgets)
-        found = Found.empty(len(boundaries), max(tops, default=0), len(batch.left_out))
+        found = Found.empty(len(boundaries), max(tops, default=0), batch.n_left_out)
+        parts = found.counts, found.bounds, found.own  # views of what will be written there
         done, progress = 0, NOT_BEGUN
         while done < len(boundaries):
-            done, progress = levels.answer(
-                self.arrays, work, self.inverse, batch, found, done, progress, tol, self.rule
-            )
-            if work.stop[0]:
-                raise StoppedError
-            if progress.state == NEEDS_ROWS:
+            done, progress = self._advance(self.arrays, work, batch, found, done, progress, tol)
+            if progress.state == NEEDS_ROWS or work.n_lacking[0]:
                 raise self._missing(work, progress, boundaries[done], efforts[done])
         self._workspaces.put(work)
-        yield from self._solutions(boundaries, efforts, found)
+        yield from self._solutions(boundaries, efforts, found, *parts)
 
     def _solutions(
-        self, boundaries: Sequence[Boundary], efforts: Sequence[Effort], found: Found
+        self,
+        boundaries: Sequence[Boundary],
+        efforts: Sequence[Effort],
+        found: Found,
+        counts: IntArray,
+        all_bounds: FloatArray,
+        own_scores: FloatArray,
     ) -> Iterator[Solution]:
-        rows, end = zip(found.counts.tolist(), found.bounds.tolist(), strict=True), 0
-        for row, ((count, n_steps, n_touched, state), bounds) in enumerate(rows):
-            boundary, begin = boundaries[row], end
+        bounds, end = all_bounds.tolist(), 0
+        for row, (count, n_steps, n_touched, state) in enumerate(counts.tolist()):
+            boundary, begin, first = boundaries[row], end, row * found.top
             end += len(boundary.left_out)
             if count < (efforts[row].top or 0) and boundary.lowest < 0:
                 yield self.reach(boundary, efforts[row]._replace(top=None))
                 continue
-            points, scores = found.points[row, :count], found.scores[row, :count]
-            own = self._own(boundary, found.own[begin:end])
+            points = found.numbers[first : first + count]
+            scores = found.reals[first : first + count]
+            own = self._own(boundary, own_scores[begin:end])
             yield Solution(
                 np.concatenate([points, own[0]]),
                 np.concatenate([scores, own[1]]),
-                self._bound(boundary, *bounds),
+                self._bound(boundary, *bounds[row]),
                 complete=False,
                 **_facts(state, n_steps, n_touched),
             )
@@ -248,112 +244,113 @@ class RegionSolver:
         return boundary.left_out, scores
 
     def reach(self, boundary: Boundary, effort: Effort) -> Solution:
-        """Return the solution for one query; without a ``top``, all points that it reaches."""
-        from rankfold.solvers import levels, push
-
+        """Return the solution for one query at all points that it reaches."""
         self._require(boundary)
-        work, query, arrays = self._workspaces.take(), prepared(boundary), self.arrays
-        tol, budget = self._tol([effort]), self._budget(effort)
-        top = len(self.inverse) if effort.top is None else effort.top
-        progress = levels.started(arrays, work, query, tol)
-        progress = self._solved(arrays, work, progress, query, top, tol, budget)
+        work, arrays = self._workspaces.take(), self.arrays
+        budget, top = self._budget(effort), len(arrays.inverse)
+        progress = self._solved(arrays, work, boundary, top, effort)
         if progress.state == NEEDS_ROWS:
             raise self._missing(work, progress, boundary, effort)
-        points: IntArray = np.empty(top, dtype=np.int64)
-        scores: FloatArray = np.empty(top)
-        count = 0
-        if effort.top is not None:
-            terms = self.rule.terms
-            count = levels.extract(arrays, work, progress, top, terms, points, scores)
-        complete = effort.top is None or (count < top and boundary.lowest < 0)
-        if complete:
-            if progress.state == WITHIN_TOL and budget[0] == UNLIMITED:
-                push.refine(arrays, work, progress.n_touched)
-            points = work.touched[: progress.n_touched].astype(np.int64)
-            points = points[work.inverse[points] > 0]  # rows are known
-            points = points[np.isin(points, boundary.clamped, invert=True)]
-            scores = arrays.scale[points] * np.maximum(work.value[points], boundary.lowest)
-            own: tuple[IntArray, FloatArray] = (
-                boundary.clamped,
-                arrays.scale[boundary.clamped] * boundary.values,
-            )
-        else:
-            guess = levels.best_guess
-            left_out = [guess(arrays, work, np.uint64(point)) for point in boundary.left_out]
-            points, scores = points[:count], scores[:count]
-            own = self._own(boundary, np.array(left_out, dtype=np.float64))
-        if work.n_lacking[0]:
-            raise self._missing(work, progress, boundary, effort)
-        push.clear(work, progress.n_touched, query, self.inverse)
-        self._workspaces.put(work)
+        points = work.touched[: progress.n_touched].astype(np.int64)
+        points = points[work.inverse[points] > 0]  # rows are known
+        points = points[np.isin(points, boundary.clamped, invert=True)]
+        values = work.value[points]
+        if progress.state == WITHIN_TOL and budget[0] == UNLIMITED:
+            values += work.residual[points] * work.inverse[points]  # part of their error
+        self._clear(work, progress, boundary)
+        held = boundary.clamped
+        scores = arrays.scale[points] * np.maximum(values, boundary.lowest)
         return Solution(
-            np.concatenate([points, own[0]]),
-            np.concatenate([scores, own[1]]),
+            np.concatenate([points, held]),
+            np.concatenate([scores, arrays.scale[held] * boundary.values]),
             self._bound(boundary, progress.above, progress.below),
-            complete=complete,
+            complete=True,
             **_facts(progress.state, progress.n_steps, progress.n_touched),
         )
 
     def _solved(
-        self,
-        arrays: Arrays,
-        work: Workspace,
-        progress: Progress,
-        query: Any,
-        top: int,
-        tol: float,
-        budget: tuple[int, int],
+        self, arrays: Memory, work: Memory, boundary: Boundary, top: int, effort: Effort
     ) -> Progress:
-        """Go on until there is an answer, or rows are missing."""
-        from rankfold.solvers import levels
-
-        while progress.state == PAUSED:
-            progress = levels.solve(arrays, work, progress, query, top, tol, budget, self.rule)
-            if work.stop[0]:
-                raise StoppedError
+        """Solve one query until there is an answer, or rows are missing; leave it where it is."""
+        batch, tol = Batch.of([boundary], [top], [self._budget(effort)]), self._tol([effort])
+        found, progress = Found.empty(1, 0, 0), NOT_BEGUN
+        while progress.state in (PAUSED, NEEDS_GRADIENTS):
+            _, progress = self._advance(arrays, work, batch, found, 0, progress, tol, keeps=True)
         return progress
+
+    def _advance(
+        self,
+        arrays: Memory,
+        work: Memory,
+        batch: Batch,
+        found: Found,
+        done: int,
+        progress: Progress,
+        tol: float,
+        keeps: bool = False,
+    ) -> tuple[int, Progress]:
+        """Call compiled code until it comes back; return the queries that are done, and progress.
+
+        It is imported when it is first used.
+        """
+        from rankfold.solvers.gradients import polish, solve_whole
+        from rankfold.solvers.levels import answer
+        from rankfold.solvers.memory import typed
+
+        if work._numba_type_ is None or arrays._numba_type_ is None:
+            typed(arrays, work)
+        if progress.state == NEEDS_GRADIENTS:
+            given = arrays, work, batch, done, progress, tol
+            whole = progress.whole
+            progress = solve_whole(*given, 10 * self.rule.pause) if whole else polish(*given)
+        done, progress = answer(arrays, work, batch, found, done, progress, tol, self.rule, keeps)
+        if work.stop[0]:
+            raise StoppedError
+        return done, progress
+
+    def _clear(self, work: Memory, progress: Progress, boundary: Boundary) -> None:
+        """Leave a workspace as it was found, and put it back."""
+        touched = work.touched[: progress.n_touched]
+        work.residual[touched] = work.value[touched] = 0.0
+        work.marks[touched] = 0
+        work.n_valued[0] = work.n_likely[0] = work.n_lacking[0] = 0
+        work.inverse[boundary.pulled] = self.arrays.inverse[boundary.pulled]
+        self._workspaces.put(work)
 
     def _require(self, boundary: Boundary) -> None:
         """Require the rows with which a query begins."""
         if self.arrays.n_rows == len(self.arrays.margin):
             return
         first = np.union1d(boundary.clamped, boundary.pulled).astype(np.int64)
-        needed = first[self.inverse[first] == 0.0]
+        needed = first[self.arrays.inverse[first] == 0.0]
         if len(needed):
             raise MissingRowsError(needed, needed[:0], len(first) - len(needed))
 
     def _missing(
-        self, work: Workspace, progress: Progress, boundary: Boundary, effort: Effort
+        self, work: Memory, progress: Progress, boundary: Boundary, effort: Effort
     ) -> MissingRowsError:
         """Return what a query lacks, and leave the workspace clean.
 
         To know what it will need next, it goes on with zero at the points without a row.
         """
-        from rankfold.solvers import levels, push
-
-        query, tol = prepared(boundary), self._tol([effort])
         all_needed = bool(work.n_lacking[0] < 0)
         needed = np.unique(work.lacking[: max(0, work.n_lacking[0])]).astype(np.int64)
-        push.clear(work, progress.n_touched, query, self.inverse)
+        self._clear(work, progress, boundary)
         if all_needed:
-            self._workspaces.put(work)
             return MissingRowsError(needed[:0], needed[:0], progress.n_touched, all_needed)
-        arrays, top = self.arrays._replace(goes_on=True), min(effort.top or MANY, MANY)
-        progress = levels.started(arrays, work, query, tol)
-        budget = self._budget(effort)
-        progress = self._solved(arrays, work, progress, query, top, tol, budget)
+        work, arrays = self._workspaces.take(), Memory(self.arrays.given._replace(goes_on=True))
+        progress = self._solved(arrays, work, boundary, min(effort.top or MANY, MANY), effort)
         touched = work.touched[: progress.n_touched]
         without = touched[work.inverse[touched] == 0.0]
         order = np.argsort(-np.abs(work.residual[without]), kind="stable")
-        n_used = len(touched) - len(without)
-        push.clear(work, progress.n_touched, query, self.inverse)
-        self._workspaces.put(work)
-        return MissingRowsError(needed, without[order].astype(np.int64), n_used)
+        next_ones, n_used = without[order].astype(np.int64), len(touched) - len(without)
+        self._clear(work, progress, boundary)
+        return MissingRowsError(needed, next_ones, n_used)
 
     def _bound(self, boundary: Boundary, above: float, below: float) -> float:
         """Return how far a score can be off; no exact value is outside of those of the query."""
         widest = boundary.size - boundary.lowest
-        return min(max(above, below), widest) * self.arrays.largest_scale
+        return min(max(above, below), widest) * float(self.arrays.largest_scale)
 
     def _tol(self, efforts: Sequence[Effort]) -> float:
         tol = min((effort.tol for effort in efforts), default=1.0)

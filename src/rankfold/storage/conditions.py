@@ -15,6 +15,16 @@ KEYWORDS = frozenset(["and", "or", "not", "in", "between", "like", "is", "null",
 SHOWN = 60
 """Characters shown on either side of a mistake."""
 
+DEEPEST = 12
+"""Levels of parentheses and ``not``; beyond 15, SQLite runs out of its stack of 100 symbols."""
+
+MOST_VALUES = 900
+MOST_TESTS = 200
+COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
+FITTING = {"integer": "number", "number": "number", "text": "text", "boolean": "boolean"}
+
+Scalar = bool | int | float | str
+
 PATTERN = re.compile(
     r"""
     (?P<number> [+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?!\w) )
@@ -89,56 +99,7 @@ def _hint(character: str) -> str:
     return "; put names of columns with unusual characters into `backticks`"
 
 
-Literal = bool | int | float | str
-
-
-class Dialect:
-    """SQL as SQLite understands it; other databases override what they write differently.
-
-    Every method returns SQL that is true or false, never null, and the values to bind to its marks.
-    ``kind`` is that of a column, or "id"; ``key`` is what the column is called in the database.
-    """
-
-    def present(self, kind: str, key: str) -> str:
-        """Return the test for a value that is not missing."""
-        return f"{key} IS NOT NULL"
-
-    def compared(
-        self, kind: str, key: str, sign: str, value: Literal
-    ) -> tuple[str, Sequence[object]]:
-        """Compare a column with a value that fits its kind."""
-        test = f"({key} IS NOT NULL AND {key} {sign} ?)"
-        if kind == "id" and sign != "=":
-            stored = "text" if isinstance(value, str) else "integer"
-            test = f"(typeof({key}) = '{stored}' AND {test})"
-        return test, [value]
-
-    def one_of(
-        self, kind: str, key: str, values: Sequence[Literal]
-    ) -> tuple[str, Sequence[object]]:
-        """Look for one of several values."""
-        return f"({key} IS NOT NULL AND {key} IN ({', '.join('?' * len(values))}))", values
-
-    def like(self, kind: str, key: str, pattern: str) -> tuple[str, Sequence[object]]:
-        """Compare a text with a pattern; the letters a to z are as good as A to Z."""
-        return f"(typeof({key}) = 'text' AND {key} LIKE ?)", [pattern]
-
-
-SQLITE = Dialect()
-
-
-DEEPEST = 12
-"""Levels of parentheses and ``not``; beyond 15, SQLite runs out of its stack of 100 symbols."""
-
-MOST_VALUES = 900
-MOST_TESTS = 200
-COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
-FITTING = {"integer": "number", "number": "number", "text": "text", "boolean": "boolean"}
-
-
-def translate(
-    condition: str, columns: Sequence[Column], dialect: Dialect = SQLITE
-) -> tuple[str, list[object]]:
+def translate(condition: str, columns: Sequence[Column]) -> tuple[str, list[object]]:
     """Return the SQL of a condition, and the values to bind to its marks.
 
     Examples
@@ -147,15 +108,18 @@ def translate(
     ...                                       Column("sold", "boolean", 1)])
     ('(c0 IS NOT NULL AND c0 < ?) AND NOT (c1 IS NOT NULL AND c1 = ?)', [10, True])
     """
-    return _Parser(condition, columns, dialect).parse()
+    return _Parser(condition, columns).parse()
 
 
 class _Parser:
-    """Reads a condition from left to right; each method reads one thing and returns its SQL."""
+    """Reads a condition from left to right; each method reads one thing and returns its SQL.
 
-    def __init__(self, condition: str, columns: Sequence[Column], dialect: Dialect) -> None:
+    The SQL is true or false, never null. ``kind`` is that of a column, or "id"; ``key`` is what the
+    column is called in the database.
+    """
+
+    def __init__(self, condition: str, columns: Sequence[Column]) -> None:
         self._condition = condition
-        self._dialect = dialect
         self._columns = {column.name: column for column in columns}
         self._tokens = iter(tokens(condition))
         self._token = next(self._tokens)
@@ -205,15 +169,15 @@ class _Parser:
         if self._accept("is"):
             negated = self._accept("not")
             self._expect("null")
-            present = self._dialect.present(kind, key)
-            return f"({present})" if negated else f"(NOT {present})"
+            return f"({key} IS NOT NULL)" if negated else f"(NOT {key} IS NOT NULL)"
         negated = self._accept("not")
         if self._accept("in"):
             test = self._one_of(kind, key)
         elif self._accept("between"):
-            low = self._compared(kind, key, ">=")
+            low = self._compared(kind, key, ">=", self._value(kind, ">="))
             self._expect("and")
-            test = f"({low} AND {self._compared(kind, key, '<=')})"
+            high = self._compared(kind, key, "<=", self._value(kind, "<="))
+            test = f"({low} AND {high})"
         elif self._accept("like"):
             test = self._like(kind, key)
         elif negated:
@@ -221,14 +185,15 @@ class _Parser:
         elif self._token.kind == "symbol" and self._token.text in COMPARISONS:
             sign = self._advance().text
             negated = sign == "!="
-            test = self._compared(kind, key, "=" if negated else sign)
+            sign = "=" if negated else sign
+            test = self._compared(kind, key, sign, self._value(kind, sign))
         elif kind == "boolean":
-            test = self._bind(self._dialect.compared(kind, key, "=", True))
+            test = self._compared(kind, key, "=", True)
         else:
             raise self._unexpected(
                 f"a comparison (=, !=, <, <=, >, >=, in, between, like, is) after {start.text!r}"
             )
-        return f"({self._dialect.present(kind, key)} AND NOT {test})" if negated else test
+        return f"({key} IS NOT NULL AND NOT {test})" if negated else test
 
     def _one_of(self, kind: str, key: str) -> str:
         self._expect("(")
@@ -236,22 +201,24 @@ class _Parser:
         while self._accept(","):
             values.append(self._value(kind, "="))
         self._expect(")")
-        return self._bind(self._dialect.one_of(kind, key, values))
+        self._bound.extend(values)
+        return f"({key} IS NOT NULL AND {key} IN ({', '.join('?' * len(values))}))"
 
     def _like(self, kind: str, key: str) -> str:
         if kind not in ("text", "id", UNKNOWN):
             raise self._mistake(f"'like' is for texts, but this column holds {kind} values")
         if self._token.kind != "text":
             raise self._unexpected("a text in quotes")
-        return self._bind(self._dialect.like(kind, key, self._advance().text))
+        self._bound.append(self._advance().text)
+        return f"(typeof({key}) = 'text' AND {key} LIKE ?)"  # case-insensitive for ASCII
 
-    def _compared(self, kind: str, key: str, sign: str) -> str:
-        return self._bind(self._dialect.compared(kind, key, sign, self._value(kind, sign)))
-
-    def _bind(self, test: tuple[str, Sequence[object]]) -> str:
-        sql, values = test
-        self._bound.extend(values)
-        return sql
+    def _compared(self, kind: str, key: str, sign: str, value: Scalar) -> str:
+        self._bound.append(value)
+        test = f"({key} IS NOT NULL AND {key} {sign} ?)"
+        if kind == "id" and sign != "=":
+            stored = "text" if isinstance(value, str) else "integer"
+            test = f"(typeof({key}) = '{stored}' AND {test})"
+        return test
 
     def _column(self) -> tuple[str, str]:
         """Return kind and key of a column."""
@@ -263,7 +230,7 @@ class _Parser:
         self._advance()
         return (column.kind, column.key) if column else ("id", "id")
 
-    def _value(self, kind: str, sign: str) -> Literal:
+    def _value(self, kind: str, sign: str) -> Scalar:
         token = self._token
         self._n_values += 1
         if self._n_values > MOST_VALUES:
@@ -279,7 +246,7 @@ class _Parser:
         self._advance()
         return value
 
-    def _literal(self, token: Token) -> tuple[Literal, str]:
+    def _literal(self, token: Token) -> tuple[Scalar, str]:
         if token.kind == "text":
             return token.text, "text"
         if token.kind == "keyword" and token.text in ("true", "false"):

@@ -13,6 +13,7 @@ from threading import Lock
 from typing import Any, NamedTuple
 
 from rankfold.errors import InputError, StorageError
+from rankfold.parallel import StoppedError, check_stopped, is_stopped
 from rankfold.storage.columns import Column, known_columns
 
 
@@ -117,6 +118,9 @@ PATIENCE = 30.0
 LARGEST_LOG = 64 * 2**20
 """Bytes of write-ahead log that are kept on disk once they are no longer needed."""
 
+STEPS = 20_000
+"""Steps of SQLite's machine, well below a millisecond, after which it looks whether to stop."""
+
 MEND = "restore it from a copy, or delete the index and build it again"
 ACCESS = "see that the file and its folder may be read, and written to for changes"
 ADVICE = {
@@ -127,6 +131,9 @@ ADVICE = {
     sqlite3.SQLITE_PERM: ACCESS,
     sqlite3.SQLITE_IOERR: "see that the disk works and has room; what was stored is unharmed",
 }
+
+STEPS = 10_000
+"""Steps of SQLite, well below a millisecond, after which it looks whether work was stopped."""
 
 FAILURES = (sqlite3.Error, UnicodeDecodeError)
 """What SQLite raises; the second when it quotes damaged text in a message."""
@@ -167,6 +174,27 @@ class SqliteDatabase:
         """Run a statement and return everything that it yields."""
         with explained(self.path):
             return self._connection.execute(sql, values).fetchall()
+
+    def stoppable_rows(self, sql: str, values: Sequence[object]) -> list[Row]:
+        """Run a query that may take long, which `Stop` and Ctrl-C end."""
+        raised: list[BaseException] = []
+
+        def stopped() -> int:
+            try:
+                check_stopped()
+            except BaseException as error:  # SQLite would turn it into an error of its own
+                raised.append(error)
+            return len(raised)
+
+        self._connection.set_progress_handler(stopped, STEPS)
+        try:
+            return self.rows(sql, values)
+        except StorageError:
+            if raised:
+                raise raised[0] from None
+            raise
+        finally:
+            self._connection.set_progress_handler(None, 0)
 
     def begin(self) -> list[Row]:
         """Begin a snapshot and return the rows of the manifest in it."""
@@ -214,13 +242,15 @@ class SqliteDatabase:
 
     def _connect(self, options: str) -> sqlite3.Connection:
         with explained(self.path):
-            return sqlite3.connect(
+            connection = sqlite3.connect(
                 f"{self.path.absolute().as_uri()}?{options}",
                 uri=True,
                 timeout=PATIENCE,
                 isolation_level=None,
                 check_same_thread=False,
             )
+        connection.set_progress_handler(is_stopped, STEPS)
+        return connection
 
     def _prepare_to_write(self) -> None:
         self.rows("PRAGMA journal_mode = WAL")
@@ -251,11 +281,21 @@ def explained(path: Path) -> Iterator[None]:
     try:
         yield
     except FAILURES as error:
+        if primary_code(error) == sqlite3.SQLITE_INTERRUPT:
+            raise StoppedError from None
         if isinstance(error, sqlite3.ProgrammingError):
             advice = "open it again if it was closed"
         else:
             advice = ADVICE.get(primary_code(error), "the file is damaged; " + MEND)
-        raise StorageError(f"{str(path)!r} cannot be used ({error}): {advice}.") from error
+        raise StorageError(
+            f"{str(path)!r} cannot be used ({in_one_line(error)}): {advice}."
+        ) from error
+
+
+def in_one_line(error: Exception) -> str:
+    """Return what an error says; it may quote what somebody else wrote, even to a terminal."""
+    text = " ".join(str(error).split())[:200]
+    return "".join(letter if letter.isprintable() else "?" for letter in text).rstrip(".")
 
 
 def checksum(values: Sequence[object]) -> int:
@@ -294,7 +334,7 @@ def understood(path: Path) -> Iterator[None]:
     except (OSError, MemoryError):
         raise
     except Exception as error:
-        reason = " ".join(str(error).split())[:200].rstrip(".")
+        reason = in_one_line(error)
         kind = "" if isinstance(error, InputError) else f"{type(error).__name__}: "
         raise StorageError(
             f"{str(path)!r} holds what no index holds ({kind}{reason}), so it is damaged or "
@@ -414,6 +454,32 @@ def points_table(columns: Sequence[Column]) -> str:
     return f"CREATE TABLE points (slot INTEGER PRIMARY KEY, id NOT NULL, crc32{names})"
 
 
+WORDS_LEFT_OUT = ("image",)
+"""Text columns without words: pictures, as data URIs."""
+
+TOKENS = "tokenize='unicode61 remove_diacritics 2'"
+WORDS_PARTS = ("words_data", "words_idx", "words_docsize", "words_config")
+"""Tables that FTS5 makes for itself."""
+
+
+def text_columns(columns: Sequence[Column]) -> list[Column]:
+    """Return the columns in which words can be found."""
+    return [one for one in columns if one.kind == "text" and one.name not in WORDS_LEFT_OUT]
+
+
+def words_table(columns: Sequence[Column]) -> str | None:
+    """Return the statement that makes the table of words; None where there are no texts.
+
+    It holds where each word is, and not the texts, which it reads from the points.
+    """
+    chosen = text_columns(columns)
+    if not chosen:
+        return None
+    keys = ", ".join(column.key for column in chosen)
+    kept = "content='points', content_rowid='slot'"
+    return f"CREATE VIRTUAL TABLE words USING fts5({keys}, {kept}, {TOKENS})"
+
+
 def check_format(database: SqliteDatabase) -> None:
     """Require a file of ours, of a version that can be read."""
     ((application,),) = database.rows("PRAGMA application_id")
@@ -441,6 +507,11 @@ def check_format(database: SqliteDatabase) -> None:
 
 def check_tables(database: SqliteDatabase, columns: Sequence[Column]) -> None:
     """Require exactly the tables of the format."""
-    found = {sql for (sql,) in database.rows("SELECT sql FROM sqlite_master WHERE sql NOT NULL")}
-    if found != {*TABLES, points_table(columns), POINTS_BY_ID}:
+    found = database.rows("SELECT name, sql FROM sqlite_master WHERE sql NOT NULL")
+    words = words_table(columns)
+    known = {*TABLES, points_table(columns), POINTS_BY_ID, *filter(None, [words])}
+    parts = {name for name, sql in found if name in WORDS_PARTS and sql.startswith("CREATE TABLE ")}
+    # FTS5 words its own tables as it likes, and refuses others when they are read.
+    own = {sql for name, sql in found if name not in parts}
+    if own != known or parts != (set() if words is None else set(WORDS_PARTS)):
         raise damaged(database, "its tables are not those of the format")

@@ -27,7 +27,9 @@ from rankfold.storage.database import (
     checksums,
     intact,
     points_table,
+    text_columns,
 )
+from rankfold.storage.words import add_words, drop_words, make_words, remove_words
 
 FEW = 1000
 """Up to so many points are looked up one by one, without counting all."""
@@ -44,11 +46,12 @@ def make_points(
     database: SqliteDatabase, columns: Sequence[Column], batches: Iterable[Batch]
 ) -> None:
     """Make the table anew, with slots from 0 in the order of the batches."""
+    drop_words(database)
     database.rows("DROP TABLE IF EXISTS points")
     database.rows(points_table(columns))
     first = 0
     for ids, payload in batches:
-        insert_points(database, columns, range(first, first + len(ids)), ids, payload)
+        _insert(database, columns, range(first, first + len(ids)), ids, payload)
         first += len(ids)
     try:
         database.rows(POINTS_BY_ID)  # one sort is faster than many insertions
@@ -57,6 +60,7 @@ def make_points(
         if not twice:
             raise
         raise ids_twice(name for (name,) in twice) from error
+    make_words(database, columns)
 
 
 def insert_points(
@@ -66,7 +70,18 @@ def insert_points(
     ids: Sequence[Id],
     payload: Mapping[str, Values],
 ) -> None:
-    """Add points; columns that the payload leaves out are missing values."""
+    """Add points, and their words; columns that the payload leaves out are missing values."""
+    add_words(database, columns, _insert(database, columns, slots, ids, payload))
+
+
+def _insert(
+    database: SqliteDatabase,
+    columns: Sequence[Column],
+    slots: Sequence[int],
+    ids: Sequence[Id],
+    payload: Mapping[str, Values],
+) -> list[Row]:
+    """Add points, and return their rows."""
     stored = (_as_kept(column, payload, len(ids)) for column in columns)
     rows = list(zip(slots, ids, *stored, strict=True))
     marks = ", ?" * len(columns)
@@ -74,6 +89,7 @@ def insert_points(
         f"INSERT INTO points VALUES (?, ?, ?{marks})",  # noqa: S608
         [(*row[:2], crc, *row[2:]) for row, crc in zip(rows, checksums(rows), strict=True)],
     )
+    return rows
 
 
 def last_slot(database: SqliteDatabase) -> int:
@@ -101,10 +117,11 @@ def check_new(
 def delete_points(
     database: SqliteDatabase, columns: Sequence[Column], slots: Sequence[int]
 ) -> None:
-    """Remove points."""
+    """Remove points, and their words."""
     if not slots:
         return
-    rows_of(database, columns, slots)  # refuses slots that are not there
+    before = rows_of(database, columns, slots)  # refuses slots that are not there
+    remove_words(database, columns, _with_slots(slots, before))
     database.run_many("DELETE FROM points WHERE slot = ?", ((slot,) for slot in slots))
 
 
@@ -121,10 +138,19 @@ def change_points(
     after = (changed.get(k, [row[i] for row in before]) for i, k in enumerate(keys))
     rows = list(zip(slots, *after, strict=True))
     places = "".join(f", {key} = ?" for key in keys[1:])
+    reworded = any(column.name in payload for column in text_columns(columns))
+    if reworded:
+        remove_words(database, columns, _with_slots(slots, before))
     database.run_many(
         f"UPDATE points SET crc32 = ?{places} WHERE slot = ?",  # noqa: S608
         [(crc, *row[2:], row[0]) for row, crc in zip(rows, checksums(rows), strict=True)],
     )
+    if reworded:
+        add_words(database, columns, rows)
+
+
+def _with_slots(slots: Iterable[int], rows: Iterable[Row]) -> list[Row]:
+    return [(slot, *row) for slot, row in zip(slots, rows, strict=True)]
 
 
 def renumber_points(database: SqliteDatabase, columns: Sequence[Column], kept: Slots) -> None:
@@ -147,10 +173,11 @@ def renumber_points(database: SqliteDatabase, columns: Sequence[Column], kept: S
         )
         first += len(rows)
     database.rows(POINTS_BY_ID)
+    make_words(database, columns)
 
 
 def widen(database: SqliteDatabase, before: Sequence[Column], after: Sequence[Column]) -> None:
-    """Turn whole numbers into others where a column needs it."""
+    """Turn whole numbers into others where a column needs it, and let words be found in it."""
     widening = [
         new
         for old, new in zip(before, after, strict=True)
@@ -168,6 +195,8 @@ def widen(database: SqliteDatabase, before: Sequence[Column], after: Sequence[Co
         for rows in _all_rows(database, after, checked=False):
             sums = [(checksum(row), row[0]) for row in rows]
             database.run_many("UPDATE points SET crc32 = ? WHERE slot = ?", sums)
+    if text_columns(before) != text_columns(after):  # the first texts of a column
+        make_words(database, after)
 
 
 def check_points(database: SqliteDatabase, columns: Sequence[Column]) -> None:

@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from operator import attrgetter
 from pathlib import Path
 from threading import Lock, local
 from types import TracebackType
@@ -14,8 +13,17 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from rankfold.check import about
 from rankfold.errors import InputError, StorageError
-from rankfold.storage.columns import Id, Slots, Value, checked_ids, checked_slots, held_among
+from rankfold.storage.columns import (
+    Column,
+    Id,
+    Slots,
+    Value,
+    checked_ids,
+    checked_slots,
+    held_among,
+)
 from rankfold.storage.conditions import translate
 from rankfold.storage.database import (
     DATABASE,
@@ -29,6 +37,7 @@ from rankfold.storage.database import (
     damaged,
     manifest_of,
     read_manifest,
+    text_columns,
 )
 from rankfold.storage.points import (
     are_held,
@@ -39,6 +48,15 @@ from rankfold.storage.points import (
     rows_of,
 )
 from rankfold.storage.segments import Array, read_changes, read_segments, size_of_changes
+from rankfold.storage.words import check_words, find_words, match_of, searched_columns
+from rankfold.types import FloatArray
+
+
+def _where(condition: str | None, columns: Sequence[Column]) -> tuple[str, list[object]]:
+    if condition is None:
+        return "", []
+    sql, values = translate(condition, columns)
+    return f"WHERE ({sql})", values
 
 
 class Snapshot(NamedTuple):
@@ -129,9 +147,6 @@ class Snapshots:
             return arrays
 
 
-_size_of = attrgetter("nbytes")
-
-
 class Reader:
     """What can be asked of an open store.
 
@@ -200,7 +215,7 @@ class Reader:
     def sizes(self) -> tuple[int, int, int]:
         """Return how many changes are pending, and the bytes of their arrays and of all others."""
         with self._snapshots.holding() as (database, manifest, arrays, _):
-            stored = sum(map(_size_of, arrays.values()))
+            stored = sum(array.nbytes for array in arrays.values())
             return manifest.sequence - manifest.merged, size_of_changes(database), stored
 
     @property
@@ -297,6 +312,59 @@ class Reader:
             )
             return np.array([slot for (slot,) in rows], dtype=np.int64)
 
+    def count(self, condition: str | None = None) -> int:
+        """Return how many points meet a condition, or how many there are."""
+        with self._snapshots.holding() as (database, manifest, *_):
+            where, values = _where(condition, manifest.columns)
+            ((count,),) = database.rows(f"SELECT count(*) FROM points {where}", values)  # noqa: S608
+            return int(count)
+
+    def ids_after(self, after: Id | None, condition: str | None, most: int) -> list[Id]:
+        """Return ids that follow one in their order, numbers before texts, some at most."""
+        with self._snapshots.holding() as (database, manifest, *_):
+            where, values = _where(condition, manifest.columns)
+            if after is not None:
+                (after,) = checked_ids([after])
+                where = f"{where} {'AND' if where else 'WHERE'} id > ?"
+                values = [*values, after]
+            rows = database.rows(
+                f"SELECT id FROM points {where} ORDER BY id LIMIT ?",  # noqa: S608
+                [*values, most],
+            )
+            return [name for (name,) in rows]
+
+    @property
+    def text_columns(self) -> list[str]:
+        """Names of the columns in which words can be found."""
+        with self._snapshots.holding() as (_, manifest, *_):
+            return [column.name for column in text_columns(manifest.columns)]
+
+    def find(
+        self,
+        words: str,
+        columns: Sequence[str] | None = None,
+        condition: str | None = None,
+        most: int = 10,
+    ) -> tuple[Slots, FloatArray]:
+        """Return slots of points that hold any of some words, best first, and their scores.
+
+        Parameters
+        ----------
+        words : str
+            Words, "phrases in quotes", and beginnings of words such as ``che*``.
+        columns : list of str, optional
+            Text columns to look in; all by default.
+        condition : str, optional
+            As for `matching`.
+        most : int
+            How many.
+        """
+        with self._snapshots.holding() as (database, manifest, *_):
+            match = match_of(words, searched_columns(manifest.columns, columns))
+            with about("where"):
+                where = None if condition is None else translate(condition, manifest.columns)
+            return find_words(database, match, where, most)
+
     def verify(self) -> None:
         """Check what opening does not: every page of the database, all points and changes."""
         with self._snapshots.holding() as (database, manifest, *_):
@@ -304,5 +372,6 @@ class Reader:
             if found != [("ok",)]:
                 raise damaged(database, " ".join(str(found[0][0]).split()))
             check_points(database, manifest.columns)
+            check_words(database, manifest.columns)
             for _ in self.changes():
                 pass

@@ -33,7 +33,7 @@ def fitted(**options):
 
 def all_scores(ranking, n_points=N):
     scores = np.zeros(n_points)
-    scores[ranking.ids] = ranking.scores
+    scores[ranking.indices] = ranking.scores
     return scores
 
 
@@ -53,7 +53,7 @@ def by_reference(X, query, ranker, n_alternations):
     k, smoothness, gamma = ranker.n_neighbors_, ranker.smoothness, ranker.gamma
     method = reference.RAN(d, n, k, smoothness, gamma, ranker.candidates, natural=True)
     method.allowed = [[j for j in range(n) if np.isfinite(row[j])] for row in d]
-    points = [*query.ids, *range(n, len(everything))]
+    points = [*query.indices, *range(n, len(everything))]
     scores, _ = method.run(points, query.weights, n_alternations)
     return [f[:n] for f in scores]
 
@@ -66,14 +66,14 @@ def test_every_solver_answers_like_the_reference(solver, name):
     assert ranker.collective_.n_rounds
     expected = by_reference(X, query, ranker, 1)[0]
     ranking = ranker.rank_many([query])[0]
-    np.testing.assert_allclose(ranking.scores, expected[ranking.ids], rtol=0, atol=1e-8)
-    free = np.setdiff1d(np.arange(N), check_query(query, N, 3).ids)
-    np.testing.assert_array_equal(np.sort(ranking.ids), free)
+    np.testing.assert_allclose(ranking.scores, expected[ranking.indices], rtol=0, atol=1e-8)
+    free = np.setdiff1d(np.arange(N), check_query(query, N, 3).indices)
+    np.testing.assert_array_equal(np.sort(ranking.indices), free)
     few = ranker.rank_many([query], top=7)[0]
     bound = few.solution.bound + 1e-12
-    assert np.abs(few.scores - expected[few.ids]).max() <= bound
+    assert np.abs(few.scores - expected[few.indices]).max() <= bound
     assert few.solution.certified
-    assert set(few.ids) == set(ranking.ids[:7])
+    assert set(few.indices) == set(ranking.indices[:7])
 
 
 @pytest.mark.one_in(5)
@@ -88,7 +88,7 @@ def test_alternations_on_top_answer_like_the_reference(gamma, candidates, solver
     ranking = rank_quietly(ranker, query, top=N)
     expected = by_reference(X, query, ranker, 3)[ranking.trace.n_alternations - 1]
     assert ranking.trace.n_alternations == 3
-    np.testing.assert_allclose(ranking.scores, expected[ranking.ids], rtol=0, atol=1e-8)
+    np.testing.assert_allclose(ranking.scores, expected[ranking.indices], rtol=0, atol=1e-8)
 
 
 def test_the_learned_graph_is_another_one():
@@ -114,7 +114,7 @@ def test_where_it_is_declined_answers_are_those_of_ran(options, solver, n_points
         for top in (None, 2):
             expected = rank_quietly(plain, query, top=top)
             found = rank_quietly(ranker, query, top=top)
-            np.testing.assert_array_equal(found.ids, expected.ids)
+            np.testing.assert_array_equal(found.indices, expected.indices)
             np.testing.assert_array_equal(found.scores, expected.scores)
     assert ranker.mean_gamma_ == plain.mean_gamma_
     assert ranker.unit_ == plain.unit_
@@ -133,7 +133,7 @@ def test_where_it_is_declined_any_point_may_become_a_neighbour(gamma, solver):
     near = engine.rows(np.arange(300), ranker.neighbors_.width + 1).indices[3]
     query = Query([3, near[-1]])
     expected, found = rank_quietly(plain, query), rank_quietly(ranker, query)
-    np.testing.assert_array_equal(found.ids, expected.ids)
+    np.testing.assert_array_equal(found.indices, expected.indices)
     np.testing.assert_array_equal(found.scores, expected.scores)
     ranker.set_params(candidates="local").fit(engine)
     assert (
@@ -147,7 +147,7 @@ def test_a_handful_of_points(n_points, solver):
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "n_neighbors=4 is too large")
         ranker = collective(solver=solver).fit(curve(n_points))
-    assert sorted(ranker.rank(ids=0).ids) == list(range(1, n_points))
+    assert sorted(ranker.rank(0).indices) == list(range(1, n_points))
     assert len(ranker.rank(vectors=[0.3, 0.9, 1.1], top=1)) == 1
 
 
@@ -157,7 +157,7 @@ def test_every_metric_agrees_across_solvers(metric):
     if metric.startswith("precomputed"):
         X = reference.sq_distances(X)
         X = np.sqrt(X) if metric == "precomputed" else X
-    answers = [collective(metric=metric, solver=s, tol=1e-11).fit(X).rank(ids=7) for s in SOLVERS]
+    answers = [collective(metric=metric, solver=s, tol=1e-11).fit(X).rank(7) for s in SOLVERS]
     for answer in answers[1:]:
         np.testing.assert_allclose(all_scores(answer), all_scores(answers[0]), atol=1e-8)
 
@@ -174,8 +174,8 @@ def test_it_is_cloned_with_its_parameters():
 def test_a_ranker_fitted_again_forgets_what_was_learned():
     ranker = collective().fit(curve(N))
     ranker.set_params(adapt="query").fit(curve(N))
-    expected = RAN(4, 3.0).fit(curve(N)).rank(ids=3)
-    np.testing.assert_array_equal(ranker.rank(ids=3).scores, expected.scores)
+    expected = RAN(4, 3.0).fit(curve(N)).rank(3)
+    np.testing.assert_array_equal(ranker.rank(3).scores, expected.scores)
     assert not hasattr(ranker, "collective_")
 
 
@@ -191,8 +191,8 @@ def test_the_graph_that_an_engine_keeps_is_taken_over():
     ranker = collective().fit(engine)
     assert ranker.collective_ is engine.learned
     fresh = collective().fit(curve(N))
-    np.testing.assert_array_equal(ranker.rank(ids=3).ids, fresh.rank(ids=3).ids)
-    np.testing.assert_array_equal(ranker.rank(ids=3).scores, fresh.rank(ids=3).scores)
+    np.testing.assert_array_equal(ranker.rank(3).indices, fresh.rank(3).indices)
+    np.testing.assert_array_equal(ranker.rank(3).scores, fresh.rank(3).scores)
 
 
 def test_a_graph_kept_for_other_neighbours_is_learned_anew():
@@ -225,7 +225,7 @@ def test_when_few_points_are_left_it_still_answers(solver):
     engine = living(n=60)
     engine.remove(np.arange(8, 60))
     ranker = collective(solver=solver).fit(engine)
-    assert sorted(ranker.rank(ids=0).ids) == list(range(1, 8))
+    assert sorted(ranker.rank(0).indices) == list(range(1, 8))
     np.testing.assert_allclose(ranker.affinity_.sum(axis=1)[:8], 1.0)
 
 
@@ -240,7 +240,7 @@ def test_a_ranker_follows_changes_as_one_fitted_anew():
         fresh = collective(solver="region", tol=1e-11).fit(engine)
         live = np.flatnonzero(engine.alive)
         for point in (live[0], live[-1]):
-            found, expected = (r.rank(ids=int(point)) for r in (ranker, fresh))
+            found, expected = (r.rank(int(point)) for r in (ranker, fresh))
             bound = found.solution.bound + expected.solution.bound
             gaps = all_scores(found, engine.n_points) - all_scores(expected, engine.n_points)
             assert np.abs(gaps).max() <= bound + 1e-12
@@ -264,7 +264,7 @@ def test_threads_answer_alike():
     ranker = collective(solver="region").fit(curve(N))
     alone, together = (ranker.rank_many(range(N), top=5, n_jobs=n_jobs) for n_jobs in (1, 2))
     for one, other in zip(alone, together, strict=True):
-        np.testing.assert_array_equal(one.ids, other.ids)
+        np.testing.assert_array_equal(one.indices, other.indices)
         np.testing.assert_array_equal(one.scores, other.scores)
 
 

@@ -9,7 +9,7 @@ from rankfold import RAN, Index, Ranking, datasets
 def best(top: int) -> Ranking:
     """Return the best of the digits."""
     digits = datasets.load("digits")
-    return RAN(n_neighbors=10).fit(digits.X).rank(ids=170, top=top)
+    return RAN(n_neighbors=10).fit(digits.X).rank(170, top=top)
 
 
 def count(path: str) -> int:
@@ -20,4 +20,4 @@ def count(path: str) -> int:
 
 def wrong(ranker: RAN) -> Ranking:
     """Ask for a number of results that is none."""
-    return ranker.rank(ids=170, top="5")  # type: ignore[arg-type]
+    return ranker.rank(170, top="5")  # type: ignore[arg-type]

@@ -16,4 +16,4 @@ finder = PyNNDescentTransformer(n_neighbors=30, random_state=0).fit(X)
 plain = RAN(10).fit(X).rank(0, top=10)
 for graph in (finder.transform(X), finder.fit_transform(X)):
     found = RAN(10, metric="precomputed").fit(graph).rank(0, top=10)
-    assert len(set(found.ids) & set(plain.ids)) >= 9
+    assert len(set(found.indices) & set(plain.indices)) >= 9

@@ -10,7 +10,7 @@ import numpy as np
 from rankfold import RAN, Collection, Index, datasets
 from rankfold.errors import MissingExtraError
 from rankfold.explanation import draw_explanation, explain
-from rankfold.inputs import read_points
+from rankfold.inputs import Embedder, read_points
 
 X = datasets.load("digits").X[:100]
 Path("images").mkdir()
@@ -45,13 +45,18 @@ USES = {
     "images": lambda: read_points("images"),
     "map": lambda: Index.build(X, layout="graph"),
     "serve": serve,
+    "client": lambda: import_module("rankfold.client"),
     "postgresql": lambda: Collection.open("postgresql://127.0.0.1:1/nothing", "photos"),
     "milvus": lambda: Collection.open("milvus:///./vectors.db", "photos"),
     "qdrant": lambda: Collection.open("qdrant:///./vectors", "photos"),
     "dask": lambda: import_module("rankfold.cluster").build_index("points.npy", "made"),
+    "wordllama": lambda: Embedder("wordllama")(["chess"]),
+    "sentence-transformers": lambda: Embedder("sentence-transformers/tiny")(["chess"]),
+    "openai": lambda: Embedder("openai:text-embedding-3-small")(["chess"]),
     "langchain": integration("langchain"),
     "llama-index": integration("llama_index"),
     "lancedb": integration("lancedb"),
+    "pandas": lambda: Index.build(X).query(0).to_frame(),
     "pyterrier": integration("pyterrier"),
 }
 

@@ -316,6 +316,6 @@ export class AnswerView {
 }
 
 /** What is asked, apart from parameters. @param {Query} query */
-function examplesOf({ index, ids, vectors, negative }) {
-  return { index, ids, vectors, negative };
+function examplesOf({ index, ids, vectors, text, negative }) {
+  return { index, ids, vectors, text, negative };
 }

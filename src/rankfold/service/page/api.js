@@ -36,6 +36,8 @@ export function writeJson(value) {
  * @property {number} n_neighbors
  * @property {number} list_width
  * @property {Record<string, string>} columns
+ * @property {string[]} text_columns where words can be found
+ * @property {{name: string|null, column: string|null}|null} embedder what makes vectors of texts
  * @property {string|null} layout
  * @property {null|{width: number, height: number, colour: boolean, white: number|null}} image
  * @property {Id|null} query a point to begin with
@@ -141,6 +143,14 @@ export const map = (name, column, signal) =>
 /** @param {string} name @param {object[]} queries @param {AbortSignal} [signal] */
 export const query = async (name, queries, signal) =>
   (await request(endpoint(name, "query"), { queries }, signal)).answers;
+
+/**
+ * Points whose texts hold some of the words.
+ * @param {string} name @param {string} words @param {string[]} columns to return @param {number} top @param {AbortSignal} [signal]
+ * @returns {Promise<{id: Id, payload: Record<string, unknown>}[]>}
+ */
+export const find = async (name, words, columns, top, signal) =>
+  (await request(endpoint(name, "find"), { words, columns, top }, signal)).results;
 
 /** @param {string} name @param {object} query @param {Id} id @param {AbortSignal} [signal] */
 export const explain = (name, query, id, signal) => request(endpoint(name, "explain"), { query, id }, signal);

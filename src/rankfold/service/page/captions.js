@@ -164,7 +164,7 @@ export function showCertificate(answer) {
   if (Number.isFinite(answer.bound))
     parts.push(answer.bound ? `error at most ${formatNumber(answer.bound)}` : "exact");
   if (answer.stopped === "budget" || answer.stopped === "proven") parts.push(`${formatCount(answer.touched, "point")} seen`);
-  if (answer.alternations != null) parts.push(formatCount(answer.alternations, "alternation"));
+  if (answer.alternations > 1 || answer.collapsed) parts.push(formatCount(answer.alternations, "alternation"));
   const words = parts.filter(Boolean).map((part) => part.replaceAll(" ", "\u00a0")).join("\u00a0· ");
   byId("certificate").textContent = words.charAt(0).toUpperCase() + words.slice(1);
   const best = answer.certified ? " It is proven that no other point scores higher than these." : "";

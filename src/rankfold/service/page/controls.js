@@ -2,7 +2,7 @@
 
 import { bindDialogs, bindNotice, openVectorDialog, showNotice } from "./dialogs.js";
 import { byId, formatId, make } from "./elements.js";
-import { BUDGET_METHODS, DEFAULT_SMOOTHNESS, defaultFusion, fitsInLink, parseId, supportsFusion } from "./query.js";
+import { BUDGET_METHODS, DEFAULT_SMOOTHNESS, countExamples, defaultFusion, fitsInLink, supportsFusion } from "./query.js";
 import { bindThemeButton, onThemeChange } from "./theme.js";
 import { VectorError, onFileDrop, readVectors } from "./vectors.js";
 
@@ -144,7 +144,8 @@ export function updateControls(query, info) {
     input.disabled = off;
     const slider = input.closest(".slider");
     slider.dataset.off = String(off);
-    const fraction = (spec.toSlider(defaultValue(spec.name, info)) - min) / Math.max(1, max - min);
+    // The default of a tiny index may be beyond what it has points for.
+    const fraction = Math.min(1, (spec.toSlider(defaultValue(spec.name, info)) - min) / Math.max(1, max - min));
     // The middle of the knob runs from 8 px to 8 px before the end.
     slider.querySelector("i").style.left = `calc(8px + (100% - 16px) * ${fraction.toFixed(4)})`;
   }
@@ -206,7 +207,7 @@ function exampleFilter(info) {
  * @param {(() => void)|null} undo
  */
 export function showExamples(query, image, text, onRemove, undo) {
-  const alone = query.ids.length + query.vectors.length === 1;
+  const alone = countExamples(query) === 1;
   const chips = [
     ...query.ids.map((id) =>
       chip("id", formatId(id), image(id), text(id), alone ? null : () => onRemove({ kind: "id", id })),
@@ -214,6 +215,7 @@ export function showExamples(query, image, text, onRemove, undo) {
     ...query.vectors.map((vector, index) =>
       chip("vector", formatVector(vector), null, null, alone ? null : () => onRemove({ kind: "vector", index })),
     ),
+    ...(query.text ? [chip("text", `“${query.text}”`, null, null, alone ? null : () => onRemove({ kind: "text" }))] : []),
     ...query.negative.map((id) =>
       chip("negative", `✗ not ${formatId(id)}`, image(id), text(id), () => onRemove({ kind: "negative", id })),
     ),
@@ -309,16 +311,6 @@ async function askWithFile(page, file) {
 
 /** Fields that are typed into. @param {Page} page */
 function bindFields(page) {
-  byId("ask-form").addEventListener("submit", (/** @type {Event} */ event) => {
-    event.preventDefault();
-    const text = byId("ask-id").value.trim();
-    if (!text) return;
-    // A number may also be the text of an id: take what the map has.
-    const id = parseId(text),
-      known = page.maps.layout?.rows;
-    page.askWithPoint(known?.has(id) || !known?.has(text) ? id : text, false);
-    byId("ask-id").select();
-  });
   byId("filter-form").addEventListener("submit", (/** @type {Event} */ event) => {
     event.preventDefault();
     filter();

@@ -11,7 +11,7 @@ const FIELD_ERRORS = [
   [/\bwhere\b/, "where-error"],
   [/\bparameters\b/, "tuning-error"],
   [/\b(method|diversity)\b/, "method-error"],
-  [/\b(ids|vectors|negative|negative_vectors|weights)\b/, "query-error"],
+  [/\b(ids|vectors|text|negative|negative_vectors|weights)\b/, "query-error"],
 ];
 
 let countdown = 0;

@@ -8,7 +8,8 @@ import { byId, displayName, make, setState } from "./elements.js";
 import { Explanation } from "./explanation.js";
 import { centroid, fetchPlane, firstExample, parseLayout, positionToVector, vectorToPosition } from "./layout.js";
 import { Maps } from "./maps.js";
-import { emptyQuery, formatLink, judgedColumn, parseLink, requestBatch, withoutExample } from "./query.js";
+import { countExamples, emptyQuery, formatLink, judgedColumn, parseLink, requestBatch, withoutExample } from "./query.js";
+import { SearchBox } from "./search.js";
 
 /** @typedef {import("./api.js").Id} Id */
 /** @typedef {import("./query.js").Query} Query */
@@ -75,6 +76,7 @@ class IndexLoader {
         if (signal.aborted) return;
         Object.assign(this.page, { info, plane });
         this.page.answer.setIndex(info, column, values);
+        this.page.search.setIndex(info);
         this.page.maps.setLayout(layout);
         this.page.answer.clear();
       } catch (error) {
@@ -115,7 +117,7 @@ class IndexLoader {
   /** What is asked, or something to begin with. @param {Query} query @returns {Query} */
   withFirstExample(query) {
     const { layout } = this.page.maps;
-    if (query.ids.length + query.vectors.length || !layout) return query;
+    if (countExamples(query) || !layout) return query;
     const named = this.page.info?.query ?? null;
     return { ...query, ids: [named ?? firstExample(query.index ?? "", layout, this.page.plane)] };
   }
@@ -192,6 +194,7 @@ export class Page {
     );
     this.loader = new IndexLoader(this);
     this.answer = new AnswerView(this);
+    this.search = new SearchBox(this);
     this.explanation = new Explanation(
       this.maps,
       this.answer,
@@ -236,6 +239,7 @@ export class Page {
         ...query,
         ids,
         vectors: add ? query.vectors : [],
+        text: add ? query.text : "",
         negative: add ? query.negative.filter((one) => one !== id) : [],
       },
       { history: "push", flow: true },
@@ -247,8 +251,13 @@ export class Page {
     const { query } = this;
     const examples = add
       ? { ids: query.ids, vectors: [...query.vectors, ...vectors] }
-      : { ids: [], vectors, negative: [] };
+      : { ids: [], vectors, text: "", negative: [] };
     this.ask({ ...query, ...examples }, { history: "push", flow: true });
+  }
+
+  /** @param {string} text */
+  askWithText(text) {
+    this.ask({ ...this.query, ids: [], vectors: [], text, negative: [] }, { history: "push", flow: true });
   }
 
   undo() {
@@ -321,15 +330,15 @@ export class Page {
   }
 
   /**
-   * Where unseen vectors are drawn.
+   * Where unseen vectors and texts are drawn.
    * @param {Query} query
    * @param {Id[]} near points nearest to the query
    * @returns {[number, number][]}
    */
   vectorPositions(query, near) {
     const { plane } = this;
-    if (!query.vectors.length || !this.maps.layout) return [];
-    if (plane) return query.vectors.map((vector) => vectorToPosition(plane, vector));
+    if ((!query.vectors.length && !query.text) || !this.maps.layout) return [];
+    if (plane && !query.text) return query.vectors.map((vector) => vectorToPosition(plane, vector));
     const position = centroid(this.maps.layout, near.slice(0, 3));
     return position ? [position] : [];
   }

@@ -10,6 +10,7 @@ import { formatId } from "./elements.js";
  * @property {string|null} index
  * @property {Id[]} ids
  * @property {number[][]} vectors
+ * @property {string} text an example in words
  * @property {Id[]} negative
  * @property {number|null} k null: the default of the index
  * @property {number|null} smoothness
@@ -23,13 +24,13 @@ import { formatId } from "./elements.js";
  * @property {"rank"|"column"} colouring
  */
 
-/** @typedef {{kind: "id"|"negative", id: Id}|{kind: "vector", index: number}} Example */
+/** @typedef {{kind: "id"|"negative", id: Id}|{kind: "vector", index: number}|{kind: "text"}} Example */
 
 export const LIST_LENGTH = 20;
 export const DEFAULT_SMOOTHNESS = 30;
 
 /** Methods that can end early, before their best results are proven. */
-export const BUDGET_METHODS = ["ran", "pagerank", "manifold"];
+export const BUDGET_METHODS = ["ran", "distance", "pagerank", "manifold"];
 
 /** Points that may get a score: so few that a click is answered at once, in an index of any size. */
 const BUDGET = 2500;
@@ -47,6 +48,7 @@ export function emptyQuery() {
     index: null,
     ids: [],
     vectors: [],
+    text: "",
     negative: [],
     k: null,
     smoothness: null,
@@ -90,6 +92,7 @@ export function formatLink(query) {
   const parts = [];
   const add = (/** @type {string} */ name, /** @type {string} */ value) => parts.push(`${name}=${value}`);
   if (query.ids.length) add("ids", query.ids.map(encodeId).join(","));
+  if (query.text) add("text", encodeURIComponent(query.text));
   if (query.negative.length) add("not", query.negative.map(encodeId).join(","));
   if (query.vectors.length && fitsInLink(query)) {
     add("vectors", query.vectors.map((v) => v.map((x) => Number(x.toPrecision(7))).join(",")).join(";"));
@@ -135,6 +138,7 @@ export function parseLink(hash) {
     .filter(Boolean)
     .map((row) => row.split(",").map(Number));
   if (rows.every((row) => row.every(Number.isFinite))) query.vectors = rows;
+  query.text = text("text");
   query.k = parseNumber(given.get("k"), 1, 200, true);
   query.smoothness = parseNumber(given.get("smoothness"), 1e-6, 1e9, false);
   query.alternations = parseNumber(given.get("alternations"), 1, 20, true);
@@ -163,6 +167,11 @@ function parseNumber(text, min, max, whole) {
   if (text === undefined || text === "" || !Number.isFinite(value)) return null;
   if (value < min || value > max) return null;
   return whole ? Math.round(value) : value;
+}
+
+/** How many examples there are of what is looked for. @param {Query} query */
+export function countExamples(query) {
+  return query.ids.length + query.vectors.length + (query.text ? 1 : 0);
 }
 
 /** How plain distance counts in the score, unless the query says so. @param {string} method */
@@ -194,6 +203,7 @@ export function requestQuery(query) {
   return {
     ids: query.ids,
     vectors: query.vectors,
+    text: query.text || null,
     negative: query.negative,
     where: query.where.trim() || null,
     method: query.method,
@@ -237,6 +247,7 @@ export function judgedColumn(info, query) {
  * @returns {Query}
  */
 export function withoutExample(query, example) {
+  if (example.kind === "text") return { ...query, text: "" };
   if (example.kind === "vector")
     return { ...query, vectors: query.vectors.filter((_, index) => index !== example.index) };
   return {

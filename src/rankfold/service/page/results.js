@@ -71,6 +71,7 @@ export function formatParts({ shape, distance }) {
 /** @typedef {{payload: Record<string, unknown>, image?: string|null}} Point */
 /**
  * @typedef {object} ResultLists what both lists show
+ * @property {import("./api.js").Info} info
  * @property {Ranking} plain
  * @property {Ranking} shape
  * @property {Id[]} listed best by shape, as listed
@@ -129,7 +130,7 @@ function resultRow(id, rank, lists, actions, shape) {
   const other = lists.queryValues.length > 0 && !lists.queryValues.includes(value);
   const [score, scoreWords] = shape
     ? [formatNumber(lists.shape.scores.get(id) ?? NaN), "score"]
-    : formatDistance(lists.plain.scores.get(id) ?? NaN, lists.hasNegatives);
+    : formatPlain(lists.plain.scores.get(id) ?? NaN, lists.info.metric, lists.hasNegatives);
   const shift = shape
     ? rankShift(rank, lists.plain.ranks.get(id), lists.depth)
     : rankByShape(rank, lists.shape.ranks.get(id), lists.shape.scores.get(id), lists.depth);
@@ -221,9 +222,10 @@ function valueParts(column, value) {
   return typeof value === "string" ? [value] : [make("small", {}, `${column} `), String(value)];
 }
 
-/** @param {number} score minus the squared distance @param {boolean} hasNegatives */
-function formatDistance(score, hasNegatives) {
-  return hasNegatives || score > 0 ? [formatNumber(score), "score"] : [formatNumber(Math.sqrt(-score)), "distance"];
+/** @param {number} score cosine similarity, or minus the distance @param {string} metric @param {boolean} hasNegatives */
+export function formatPlain(score, metric, hasNegatives) {
+  if (metric === "cosine" && !hasNegatives) return [formatNumber(score), "similarity"];
+  return hasNegatives || score > 0 ? [formatNumber(score), "score"] : [formatNumber(-score), "distance"];
 }
 
 /** @param {Id} id @param {ResultLists} lists @param {Actions} actions */

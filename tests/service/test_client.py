@@ -1,0 +1,156 @@
+"""The clients, against a service that runs."""
+
+import asyncio
+from socket import create_server
+from threading import Thread
+
+import numpy as np
+import pytest
+from running_service import KEY, running
+
+from rankfold import Index, InputError
+from rankfold.client import AsyncClient, Client
+from rankfold.errors import UnreachableError
+from rankfold.service import Settings, create_app
+
+
+class Awaited:
+    """A client of asyncio that is used like the other one."""
+
+    def __init__(self, *words, **options):
+        self._runner = asyncio.Runner()
+        self._client = AsyncClient(*words, **options)
+
+    def __enter__(self):
+        self._runner.run(self._client.__aenter__())
+        return self
+
+    def __exit__(self, *error):
+        self._runner.run(self._client.__aexit__(*error))
+        self._runner.close()
+
+    def __getattr__(self, name):
+        method = getattr(self._client, name)
+        return lambda *words, **options: self._runner.run(method(*words, **options))
+
+
+@pytest.fixture(params=[Client, Awaited])
+def kind(request):
+    return request.param
+
+
+@pytest.fixture
+def asking(kind, client):
+    with kind(str(client.base_url)) as made:
+        yield made
+
+
+def test_answers_are_those_of_the_index(asking, index, digits):
+    expected = index.query([3, 4], vectors=[digits.X[600]], top=7, smoothness=10)
+    found = asking.query(
+        "digits", ids=np.array([3, 4]), vectors=[digits.X[600]], top=7,
+        parameters={"smoothness": 10},
+    )  # fmt: skip
+    assert found.ids == expected.ids
+    np.testing.assert_allclose([hit.score for hit in found], expected.scores)
+    assert [hit.payload["digit"] for hit in found] == expected.payload["digit"]
+    assert found.certified == expected.ranking.solution.certified
+    assert found.bound == expected.ranking.solution.bound
+    assert found.details["method"] == "ran"
+    assert found.details["alternations"] == 1
+    batch = asking.query_batch("digits", [{"ids": [3], "top": 2}, {"ids": [4], "top": 3}])
+    assert [len(answer) for answer in batch] == [2, 3]
+
+
+def test_counts_pages_and_words(asking, index):
+    assert asking.count("digits") == len(index)
+    assert asking.count("digits", "digit = 8") == index.count("digit = 8")
+    page = asking.scroll("digits", where="digit = 8", top=3)
+    assert [one["id"] for one in page] == [one["id"] for one in index.scroll("digit = 8", top=3)]
+    rest = asking.scroll("digits", where="digit = 8", after=page[-1]["id"], columns=["digit"])
+    assert len(rest) == index.count("digit = 8") - 3
+    assert rest[0]["payload"] == {"digit": 8}
+    hits = asking.query("digits", ids=[3], min_score=0.001, top=50).hits
+    assert all(hit.proven and hit.score >= 0.001 for hit in hits)
+    with pytest.raises(InputError, match="of which the index has none"):
+        asking.find("digits", "chess")
+
+
+def test_what_there_is(asking, index):
+    assert asking.indexes()[0]["name"] == "digits"
+    assert asking.info("digits")["points"] == len(index)
+    assert [one["id"] for one in asking.get("digits", np.array([3, 4]))] == [3, 4]
+    (point,) = asking.get("digits", ["d5"], vectors=True)
+    np.testing.assert_allclose(point["vector"], index.vectors(["d5"])[0])
+    reason = asking.explain("digits", 7, ids=[3])
+    assert reason["point"] == 7
+
+
+def test_what_is_wrong_is_said(asking, kind, client):
+    with pytest.raises(InputError, match="answered 404: there is no index of this name"):
+        asking.info("nobody")
+    with pytest.raises(InputError, match="answered 422"):
+        asking.query("digits", ids=[3], top=0)
+    with pytest.raises(InputError, match=r"answered 40[0-9]"):
+        asking.info("a/../b?c#d")
+
+
+def test_changes_need_the_key(kind, tmp_path, digits):
+    with Index.build(digits.X[:50], path=tmp_path / "own") as index:
+        app = create_app({"own": index}, Settings(api_key=KEY))
+        with running(app) as served, kind(str(served.base_url), KEY) as asking:
+            assert asking.add("own", [{"vector": digits.X[50], "payload": {}}]) == [50]
+            assert asking.update("own", [{"id": 50, "vector": digits.X[51]}]) == [50]
+            assert asking.remove("own", [50]) == [50]
+            with (
+                kind(str(served.base_url), "another") as stranger,
+                pytest.raises(InputError, match="answered 401"),
+            ):
+                stranger.remove("own", [1])
+
+
+@pytest.fixture
+def busy():
+    """Return a server that is busy for its first requests, and says for how long."""
+    refused = (
+        b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 0\r\nContent-Length: 18\r\n"
+        b'Connection: close\r\n\r\n{"detail": "busy"}'
+    )
+    answer = b'HTTP/1.1 200 OK\r\nContent-Length: 15\r\nConnection: close\r\n\r\n{"indexes": []}'
+    seen = []
+    with create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(10)
+
+        def serve(n_refused, n_requests):
+            for number in range(n_requests):
+                connection, _ = server.accept()
+                with connection:
+                    seen.append(connection.recv(4096))
+                    connection.sendall(refused if number < n_refused else answer)
+
+        yield f"http://127.0.0.1:{server.getsockname()[1]}", serve, seen
+
+
+@pytest.mark.parametrize("n_refused", [0, 2, 3])
+def test_it_asks_again_while_the_service_is_busy(kind, busy, n_refused):
+    address, serve, seen = busy
+    n_requests = min(n_refused + 1, 3)
+    thread = Thread(target=serve, args=(n_refused, n_requests))
+    thread.start()
+    with kind(address, retries=2) as asking:
+        if n_refused < 3:
+            assert asking.indexes() == []
+        else:
+            with pytest.raises(UnreachableError, match="answered 503: busy"):
+                asking.indexes()
+    thread.join()
+    assert len(seen) == n_requests
+
+
+def test_nobody_answers(kind):
+    with create_server(("127.0.0.1", 0)) as server:
+        address = f"http://127.0.0.1:{server.getsockname()[1]}"
+        with kind(address, timeout=0.2) as asking, pytest.raises(UnreachableError, match="in time"):
+            asking.indexes()
+    with kind(address) as asking, pytest.raises(UnreachableError, match="is not reached"):
+        asking.indexes()

@@ -13,7 +13,7 @@ from pymilvus import DataType, MilvusClient
 from qdrant_client import QdrantClient, models
 
 from rankfold import Collection
-from rankfold.databases.backend import StoredRow
+from rankfold.databases.backend import Adjacency, StoredRow
 from rankfold.databases.lancedb import LanceDB
 from rankfold.databases.milvus import Milvus
 from rankfold.databases.qdrant import Qdrant
@@ -64,7 +64,7 @@ def test_a_folder_of_qdrant_keeps_the_graph(tmp_path):
     a_qdrant(tmp_path).close()
     database = Qdrant.open(f"qdrant://{tmp_path}", "docs")
     database.write_manifest({"k": 1})
-    database.write_rows([StoredRow(3, 7, [1], ONE, [2], ONE)])
+    database.write_rows([StoredRow(3, 7, Adjacency([1], ONE), Adjacency([2], ONE))])
     with pytest.raises(UnreachableError, match="already accessed"):
         Qdrant.open(f"qdrant://{tmp_path}", "docs")
     database.close()
@@ -118,7 +118,8 @@ def test_ids_of_qdrant_may_be_numbers_and_uuids_and_large():
     database = Qdrant(client, "d")
     assert next(database.scan(5)).keys == keys
     weights = np.arange(3, dtype=np.float32)
-    database.write_rows([StoredRow(key, 1, keys, weights, keys, weights) for key in keys])
+    all_three = Adjacency(keys, weights)
+    database.write_rows([StoredRow(key, 1, all_three, all_three) for key in keys])
     found = database.edges(keys)
     assert [found[key].neighbors for key in keys] == [keys] * 3
 
@@ -135,9 +136,8 @@ def test_keys_and_filters_break_out_of_nothing(tmp_path, make):
         assert database.vectors([key]).keys == [key]
         assert database.matching([key], None) == {key}
     database.write_manifest({})
-    database.write_rows(
-        [StoredRow(key, 1, points.keys, ONE[:0], [key], ONE) for key in points.keys]
-    )
+    near = Adjacency(points.keys, np.ones(len(points.keys), dtype=np.float32))
+    database.write_rows([StoredRow(key, 1, near, Adjacency([key], ONE)) for key in points.keys])
     for key in points.keys:
         assert database.edges([key])[key].neighbors == [key]
     breaking = made.where("red") + ") or (" + made.where("green")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from databases.backends import BACKENDS, COLORS, TABLE, ScannedPoints
 
-from rankfold.databases.backend import StoredRow
+from rankfold.databases.backend import Adjacency, StoredRow
 from rankfold.errors import DatabaseError, InputError
 
 N = 2_600
@@ -52,19 +52,22 @@ def row_of(points, place, width=5, seed=0):
     return StoredRow(
         points.keys[place],
         int(rng.integers(-(2**63), 2**63 - 1)),
-        [points.keys[other] for other in nearest],
-        np.sort(rng.random(4, dtype=np.float32)),
-        [points.keys[other] for other in others],
-        rng.random(width, dtype=np.float32) * np.float32(1e-20),
+        Adjacency(
+            [points.keys[other] for other in nearest], np.sort(rng.random(4, dtype=np.float32))
+        ),
+        Adjacency(
+            [points.keys[other] for other in others],
+            rng.random(width, dtype=np.float32) * np.float32(1e-20),
+        ),
     )
 
 
 def same_row(found, row):
     assert (found.key, found.checksum) == (row.key, row.checksum)
-    assert (list(found.nearest), list(found.neighbors)) == (row.nearest, row.neighbors)
-    assert found.weights.dtype == np.float32
-    np.testing.assert_array_equal(found.sq_distances, row.sq_distances)
-    np.testing.assert_array_equal(found.weights, row.weights)
+    for one, other in ((found.nearest, row.nearest), (found.edges, row.edges)):
+        assert list(one.neighbors) == other.neighbors
+        assert one.weights.dtype == np.float32
+        np.testing.assert_array_equal(one.weights, other.weights)
 
 
 def expected(points, vector):
@@ -170,8 +173,8 @@ def test_rows_are_read_as_they_were_written(attached):
         same_row(found[row.key], row)
     edges = database.edges([points.keys[3], points.keys[45], "nobody"])
     assert list(edges) == [points.keys[3]]
-    assert list(edges[points.keys[3]].neighbors) == rows[3].neighbors
-    np.testing.assert_array_equal(edges[points.keys[3]].weights, rows[3].weights)
+    assert list(edges[points.keys[3]].neighbors) == rows[3].edges.neighbors
+    np.testing.assert_array_equal(edges[points.keys[3]].weights, rows[3].edges.weights)
 
 
 def test_all_rows_are_read(attached):
@@ -198,9 +201,8 @@ def test_rows_may_be_long_or_empty(attached):
     """A point that nearly all others list: more than some databases store as one text."""
     database, points, _ = attached
     hub, hermit = row_of(points, 0, width=N - 1, seed=2), row_of(points, 1, width=0)
-    hub = StoredRow(
-        hub.key, 0, [], hub.sq_distances[:0], hub.neighbors * 4, np.tile(hub.weights, 4)
-    )
+    (near, weights), nothing = hub.edges, Adjacency([], np.empty(0, dtype=np.float32))
+    hub = StoredRow(hub.key, 0, nothing, Adjacency(near * 4, np.tile(weights, 4)))
     database.write_rows([hub, hermit])
     found = database.rows(points.keys[:2])
     same_row(found[hub.key], hub)
@@ -266,7 +268,9 @@ def test_rows_around_a_point(attached):
     assert database.round_trips <= before + 3
     assert len(wanted) > 10
     assert wanted - {points.keys[place]} <= set(found) <= set(points.keys[:40])
-    np.testing.assert_array_equal(found[min(found)].weights, rows[min_place(points, found)].weights)
+    np.testing.assert_array_equal(
+        found[min(found)].weights, rows[min_place(points, found)].edges.weights
+    )
     stranger = max(points.keys) + 1 if not points.is_text else "f" * 8 + points.keys[0][8:]
     assert database.around(stranger, 10) == {}
 
@@ -297,7 +301,8 @@ def test_points_that_are_gone_are_left_out(tmp_path, pair, request):
 
 def small(points, place):
     number = np.ones(1, dtype=np.float32)
-    return StoredRow(points.keys[place], place, points.keys[:1], number, points.keys[1:2], number)
+    near, beside = (Adjacency(some, number) for some in (points.keys[:1], points.keys[1:2]))
+    return StoredRow(points.keys[place], place, near, beside)
 
 
 def test_what_is_not_there_is_told_with_what_is(pair):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from hashlib import blake2b
 from typing import Any, Literal, NamedTuple
 
@@ -18,9 +19,9 @@ from rankfold.check import check_neighbors, check_share
 from rankfold.databases.backend import Database, Key, StoredRow
 from rankfold.errors import DatabaseError, InputError
 from rankfold.graph import ClosedForm, candidate_lists
-from rankfold.neighbors import DynamicEngine, choose_engine
+from rankfold.neighbors import Engine, choose_engine
 from rankfold.neighbors.lists import lengths, without
-from rankfold.solvers import GraphFacts
+from rankfold.solvers import Adjacency, GraphFacts
 from rankfold.types import DEFAULT_RECALL, NOBODY, BoolArray, FloatArray, IntArray, Neighbors
 
 FORMAT = 1
@@ -37,7 +38,7 @@ MANY = 0.2
 
 
 class ScannedPoints(NamedTuple):
-    """The points of a collection in the order of the scan: keys, checksums, vectors in a file."""
+    """The points of a collection in the order of the scan, vectors in a file."""
 
     keys: list[Key]
     checksums: IntArray
@@ -68,23 +69,20 @@ class Graph:
         for place in places.tolist():
             near = self.lists.indices[place]
             near = near[near != NOBODY]
+            away = self.lists.sq_distances[place, : len(near)].astype(np.float32)
             entries = slice(weights.indptr[place], weights.indptr[place + 1])
+            beside = [keys[other] for other in weights.indices[entries]]
             yield StoredRow(
                 keys[place],
                 int(self.points.checksums[place]),
-                [keys[other] for other in near],
-                self.lists.sq_distances[place, : len(near)].astype(np.float32),
-                [keys[other] for other in weights.indices[entries]],
-                weights.data[entries],
+                Adjacency([keys[other] for other in near], away),
+                Adjacency(beside, weights.data[entries]),
             )
 
     def write(self, database: Database, places: IntArray, bars: Progress) -> None:
         """Write the rows of some of the points."""
-        task = bars.add_task("writing", total=len(places))
-        for start in range(0, len(places), WRITTEN_ROWS):
-            some = places[start : start + WRITTEN_ROWS]
-            database.write_rows(self.rows(some))
-            bars.advance(task, len(some))
+        rows = bars.track(self.rows(places), len(places), description="writing")
+        database.write_rows(rows)
 
     def manifest(self, database: Database, before: Mapping[str, Any] | None) -> dict[str, Any]:
         """Return what is recorded beside the rows."""
@@ -157,9 +155,8 @@ def refresh_graph(
         if not any(counts.values()) and before["state"] == "complete":
             return {**counts, "rewritten": 0}
         fresh = ~stored.there | moved
-        lists, changed = _followed(
-            stored.lists, fresh, points.vectors, database.metric, recall, progress
-        )
+        search = partial(choose_engine, metric=database.metric, recall=recall, progress=progress)
+        lists, changed = _followed(stored.lists, fresh, points.vectors, search)
         graph = Graph(points, lists, k)
         targets = np.concatenate([old.indices[changed] for old in (stored.lists, lists)])
         touched = changed | stored.beside_gone | (before["state"] == "refreshing")
@@ -269,53 +266,44 @@ def _stored(database: Database, keys: list[Key], width: int, bars: Progress) -> 
     task = bars.add_task("comparing", total=n)
     for rows in database.scan_rows(WRITTEN_ROWS):
         for row in rows:
-            missing = [key for key in (row.key, *row.neighbors) if key not in places]
+            missing = [key for key in (row.key, *row.edges.neighbors) if key not in places]
             gone.update(missing)
             if row.key in gone:
                 continue
             place = places[row.key]
             there[place], checksums[place] = True, row.checksum
             beside_gone[place] = bool(missing)
-            kept = [at for at, key in enumerate(row.nearest) if key in places]
-            indices[place, : len(kept)] = [places[row.nearest[at]] for at in kept]
-            sq_distances[place, : len(kept)] = np.asarray(row.sq_distances)[kept]
+            near, away = row.nearest
+            kept = [at for at, key in enumerate(near) if key in places]
+            indices[place, : len(kept)] = [places[near[at]] for at in kept]
+            sq_distances[place, : len(kept)] = away[kept]
         bars.advance(task, len(rows))
     return Stored(Neighbors(indices, sq_distances), checksums, there, beside_gone, list(gone))
 
 
 def _followed(
-    lists: Neighbors,
-    fresh: BoolArray,
-    vectors: FloatArray,
-    metric: str,
-    recall: float,
-    progress: bool,
+    lists: Neighbors, fresh: BoolArray, vectors: FloatArray, search: Callable[[FloatArray], Engine]
 ) -> tuple[Neighbors, BoolArray]:
     """Return all lists after points have come, gone or moved, and which are different.
 
-    Points that are neither new nor moved keep their lists, as far as these are complete without
-    the others. Then the others come.
+    ``search`` makes an engine. Points that are new or moved, and lists that lack a point which has
+    gone, are searched for anew; into the others go the nearest of those that are ``fresh``.
     """
     n, width = lists.indices.shape
-    kept, new = np.flatnonzero(~fresh), np.flatnonzero(fresh)
-    old = without(lists, ~fresh).take(kept)
-    short = lengths(old) < min(width, len(kept) - 1)
-    if len(new) + np.count_nonzero(short) > MANY * n:
-        every = choose_engine(vectors, metric, recall, progress).rows(np.arange(n), width)
-        return every, np.ones(n, dtype=bool)
-    engine = choose_engine(vectors[kept], metric, recall, progress)
-    # Points in the order in which they come there, which is not that of the scan.
-    order = np.concatenate([kept, new])
-    numbers = np.full(n + 1, NOBODY, dtype=np.int32)  # the last is that of nobody
-    numbers[order] = np.arange(n)
-    old = Neighbors(numbers[old.indices], old.sq_distances)
-    if short.any():
-        found = engine.rows(np.flatnonzero(short), width)
-        old.indices[short], old.sq_distances[short] = found.indices, found.sq_distances
-    following = DynamicEngine.of_lists(engine, old, width, recall)
-    changed = np.zeros(n, dtype=bool)
-    changed[kept[short]] = True
-    if len(new):
-        changed[order[following.add(vectors[new]).rows]] = True
-    after = following.rows(numbers[:-1], width)
-    return Neighbors(np.append(order, NOBODY)[after.indices], after.sq_distances), changed
+    new, old = np.flatnonzero(fresh), without(lists, ~fresh)
+    anew = fresh | (lengths(old) < min(width, n - len(new) - 1))
+    if np.count_nonzero(anew) > MANY * n:
+        return search(vectors).rows(np.arange(n), width), np.ones(n, dtype=bool)
+    found = search(vectors).rows(places := np.flatnonzero(anew), width)
+    indices, sq_distances = old.indices.astype(np.int32), old.sq_distances.astype(np.float32)
+    indices[places], sq_distances[places] = found.indices, found.sq_distances
+    changed, rest = anew.copy(), np.flatnonzero(~anew)
+    if len(new) and len(rest):
+        came = search(vectors[new]).search(vectors[rest], min(width, len(new)))
+        both = np.hstack([indices[rest], np.append(new, NOBODY)[came.indices]])
+        away = np.hstack([sq_distances[rest], came.sq_distances.astype(np.float32)])
+        order = np.lexsort((both, away))[:, :width]
+        after = np.take_along_axis(both, order, 1)
+        changed[rest] = (after != indices[rest]).any(axis=1)
+        indices[rest], sq_distances[rest] = after, np.take_along_axis(away, order, 1)
+    return Neighbors(indices, sq_distances), changed

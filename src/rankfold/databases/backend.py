@@ -16,6 +16,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 import numpy as np
 
 from rankfold.errors import DatabaseError, InputError, RankfoldError, UnreachableError
+from rankfold.solvers import Adjacency, key_order
 from rankfold.types import FloatArray
 
 CONNECTING, WAITING = 5.0, 30.0
@@ -30,8 +31,9 @@ FIELDS = ("checksum", "nearest", "edges")
 MANIFEST = "manifest"
 """The id of the manifest among those of rows, which are JSON, as this is not."""
 
-MOST_KEYS, MOST_BYTES, MOST_VECTORS = 10_000, 8 * 2**20, 64
-"""Points that are read at once, bytes of their vectors, and vectors that are searched at once."""
+MOST_KEYS, MOST_BYTES, MOST_VECTORS, SCAN_ROWS = 10_000, 8 * 2**20, 64, 5_000
+"""Points that are read at once, bytes of their vectors, vectors that are searched at once, and
+rows that are read at once where all of them are."""
 
 UUID_FORM = re.compile("[0-9a-fA-F]{8}(-?[0-9a-fA-F]{4}){3}-?[0-9a-fA-F]{12}")
 
@@ -44,8 +46,8 @@ the second is a whole number of 64 bits and the others are texts."""
 
 Metric = Literal["euclidean", "cosine"]
 What = Literal["vector", "payload", "nothing"]
-Explanation = tuple[Sequence[str], type[RankfoldError], str]
-"""Signs in what a database says, the error that it is, and what to do."""
+Explanation = tuple[str, type[RankfoldError], str]
+"""A pattern in what a database says, the error that it is, and what to do."""
 
 T = TypeVar("T")
 
@@ -62,43 +64,24 @@ class Page(NamedTuple):
 
 
 class Hits(NamedTuple):
-    """The points nearest to a vector, nearest first, with squared distances.
-
-    For the metric "cosine" the squared distance is that between vectors of length one,
-    ``2 - 2 cos``.
-    """
+    """The points nearest to a vector, nearest first; for cosine, squares are ``2 - 2 cos``."""
 
     keys: list[Key]
     sq_distances: FloatArray
 
 
-class Adjacency(NamedTuple):
-    """The part of a row that a query walks along."""
-
-    neighbors: Sequence[Key]
-    weights: FloatArray
-
-
 class StoredRow(NamedTuple):
-    """What is stored for a point.
+    """What is stored for a point; all numbers are in single precision.
 
-    Parameters
-    ----------
-    key : Key
-    checksum : int
-        Of the vector from which the row was made; 64 bits, signed.
-    nearest, sq_distances : sequence of Key, array
-        The point's own list, nearest first: k neighbours, and one more for the scale.
-    neighbors, weights : sequence of Key, array
-        Its row of the symmetric graph W, in the order of the scan that built it. Single precision.
+    ``checksum`` is that of the vector from which the row was made: 64 bits, signed. ``nearest`` is
+    the point's own list, nearest first: k neighbours, and one more for the scale. ``edges`` is its
+    row of the symmetric graph W, in the order of the scan that built it.
     """
 
     key: Key
     checksum: int
-    nearest: Sequence[Key]
-    sq_distances: FloatArray
-    neighbors: Sequence[Key]
-    weights: FloatArray
+    nearest: Adjacency
+    edges: Adjacency
 
 
 class Database(ABC):
@@ -128,9 +111,6 @@ class Database(ABC):
     exact: bool
     """Whether a search misses nothing."""
 
-    columns: Mapping[str, str]
-    """Names of ``vector`` and ``key``, which are recorded with the graph."""
-
     rows_at_once = 2_000
     """Records that are written together."""
 
@@ -150,25 +130,26 @@ class Database(ABC):
     ) -> None:
         self.client, self.table, self.place = client, table, place
         self.name = f"{table!r} in {place}"
-        self.columns = {}
+        self.columns: dict[str, str] = {}  # of vector and key; recorded with the graph
         self.is_key: Callable[[Key], bool] = lambda key: True
         self.lock: AbstractContextManager[Any] = nullcontext()
         self._waited = local()
         self.describe(vector, key, metric)
 
     @classmethod
-    def connect(cls, address: str) -> tuple[Any, str]:
-        """Return a client for an address, and the address without password."""
+    def connect(cls, address: str) -> Any:
+        """Return a client for an address."""
         raise InputError(f"{cls.__name__} has no addresses; make it from a client.", "address")
 
     @classmethod
     def open(cls, address: str, table: str, vector: str | None = None, **columns: Any) -> Self:
         """Open a collection at an address."""
-        client, place = cls.connect(address)
+        client = cls.connect(address)
         try:
-            return cls(client, table, vector, place=place, **columns)
+            return cls(client, table, vector, place=without_password(address), **columns)
         except BaseException:
-            client.close()
+            if hasattr(client, "close"):
+                client.close()
             raise
 
     @abstractmethod
@@ -317,7 +298,7 @@ class Database(ABC):
 
     def write_manifest(self, manifest: Mapping[str, Any]) -> None:
         """Record it, in place of what was there."""
-        texts = {"nearest": json.dumps(dict(self.columns)), "edges": json.dumps(dict(manifest))}
+        texts = {"nearest": json.dumps(self.columns), "edges": json.dumps(dict(manifest))}
         self.store([{"id": MANIFEST, "checksum": 0, **texts}])
 
     def as_attached(
@@ -336,10 +317,10 @@ class Database(ABC):
         return unpacked_edges(self._records(keys, ["edges"]))
 
     def around(self, key: Key, n: int) -> dict[Key, Adjacency]:
-        """Return rows of about the ``n`` points nearest to a point.
+        """Return rows of about the ``n`` points nearest to a point; some may be missing.
 
-        A query begins with them, so that it need not follow edges from ring to ring. Some may
-        be missing. Takes three exchanges, unless the database can do better.
+        A query begins with them, so that it need not follow edges from ring to ring. Takes three
+        exchanges, unless the database can do better.
         """
         hits = self.search(self.vectors([key]).vectors, n)
         return self.edges(hits[0].keys) if hits else {}
@@ -347,6 +328,11 @@ class Database(ABC):
     def rows(self, keys: Sequence[Key]) -> dict[Key, StoredRow]:
         """Return all that is stored for some points."""
         return {row.key: row for row in map(unpack_row, self._records(keys, FIELDS))}
+
+    def all_edges(self) -> Iterator[dict[Key, Adjacency]]:
+        """Yield all rows of the graph, some at a time."""
+        for found in self.load_all(SCAN_ROWS):
+            yield unpacked_edges(record for record in found if record["id"] != MANIFEST)
 
     def scan_rows(self, size: int) -> Iterator[list[StoredRow]]:
         """Yield all that is stored, so many rows at a time, in any order."""
@@ -379,22 +365,18 @@ def pack_row(row: StoredRow) -> Record:
 
     Examples
     --------
-    >>> row = StoredRow(7, -5, [1, 2], np.float32([0.5, 1]), [2, 9], np.float32([0.25, 0.75]))
-    >>> unpack_row(pack_row(row)).neighbors
-    [2, 9]
+    >>> row = StoredRow(7, -5, Adjacency([1], np.float32([0.5])), Adjacency([9], np.float32([1])))
+    >>> unpack_row(pack_row(row)).edges.neighbors
+    [9]
     """
-    return {
-        "id": as_id(row.key),
-        "checksum": int(row.checksum),
-        "nearest": _pack(row.nearest, row.sq_distances),
-        "edges": _pack(row.neighbors, row.weights),
-    }
+    texts = {"nearest": _pack(*row.nearest), "edges": _pack(*row.edges)}
+    return {"id": as_id(row.key), "checksum": int(row.checksum), **texts}
 
 
 def unpack_row(record: Record) -> StoredRow:
     """Return the row that `pack_row` packed."""
     nearest, edges = _unpack(record["nearest"]), _unpack(record["edges"])
-    return StoredRow(json.loads(record["id"]), int(record["checksum"]), *nearest, *edges)
+    return StoredRow(json.loads(record["id"]), int(record["checksum"]), nearest, edges)
 
 
 def unpacked_edges(records: Iterable[Record]) -> dict[Key, Adjacency]:
@@ -444,8 +426,6 @@ def nearest_first(page: Page, vector: FloatArray, metric: str) -> Hits:
     >>> page = Page([4, 5], np.float32([[3, 4], [0, 2]]))
     >>> nearest_first(page, np.array([0.0, 1.0]), "euclidean").sq_distances.tolist()
     [1.0, 18.0]
-    >>> nearest_first(page, np.array([0.0, 1.0]), "cosine").sq_distances.round(9).tolist()
-    [0.0, 0.4]
     """
     both: FloatArray = np.vstack([vector, page.vectors]).astype(np.float64)
     if metric == "cosine":
@@ -455,11 +435,6 @@ def nearest_first(page: Page, vector: FloatArray, metric: str) -> Hits:
     squares: FloatArray = np.einsum("ij,ij->i", away, away)
     order = sorted(range(len(squares)), key=lambda at: (squares[at], *key_order(page.keys[at])))
     return Hits([page.keys[place] for place in order], squares[order])
-
-
-def key_order(key: Key) -> tuple[bool, Key]:
-    """Return what keys are sorted by: numbers first, then texts."""
-    return isinstance(key, str), key
 
 
 def portions(items: Iterable[T], size: int) -> Iterator[list[T]]:
@@ -476,12 +451,8 @@ def portions(items: Iterable[T], size: int) -> Iterator[list[T]]:
 
 
 class Address(NamedTuple):
-    """An address, taken apart.
+    """An address, taken apart; ``tls`` is whether it ends with ``?tls=true``."""
 
-    ``shown`` is for people, without the password; ``tls`` is whether it ends with ``?tls=true``.
-    """
-
-    shown: str
     host: str
     port: int
     user: str
@@ -495,8 +466,6 @@ class Address(NamedTuple):
 
         Examples
         --------
-        >>> Address.of("qdrant://:secret@db.example", "qdrant", 6333, "qdrant://host:6333").shown
-        'qdrant://db.example'
         >>> Address.of("lancedb:///./shop", "lancedb", 0, "lancedb:///folder").path
         './shop'
         """
@@ -509,12 +478,11 @@ class Address(NamedTuple):
             raise wrong from None
         if parts.scheme != scheme or parts.fragment or options not in ({}, {"tls": "true"}):
             raise wrong
-        user, secret = unquote(parts.username or ""), unquote(parts.password or "")
-        path = unquote(parts.path)
-        if path.startswith(("/./", "/../")):
-            path = path[1:]
-        host, shown = parts.hostname or "", without_password(address)
-        return cls(shown, host, port, user, secret, path, "tls" in options)
+        user, password, path = map(
+            unquote, (parts.username or "", parts.password or "", parts.path)
+        )
+        path = path[1:] if path.startswith(("/./", "/../")) else path
+        return cls(parts.hostname or "", port, user, password, path, "tls" in options)
 
 
 def without_password(address: str) -> str:
@@ -555,24 +523,22 @@ def chosen(what: str, name: str | None, known: Iterable[str], place: str) -> str
 
 def own_metric(kind: str, metrics: Mapping[str, Metric], asked: str | None, place: str) -> Metric:
     """Return what the database's metric is called here; it must be the one that was asked for."""
-    own = metrics.get(kind)
-    if own is None:
+    if kind not in metrics:
         raise DatabaseError(
             f"{place} measures by {kind}, of which no graph of neighbours can be made; it must be "
             f"{' or '.join(metrics)}."
         )
-    if asked not in (None, own):
-        raise InputError(
-            f"metric is {asked!r}, but {place} measures by {own!r}: leave it out.", "metric"
-        )
+    if asked not in (None, own := metrics[kind]):
+        measures = f"metric is {asked!r}, but {place} measures by {own!r}: leave it out."
+        raise InputError(measures, "metric")
     return own
 
 
 def explained(text: str, said: str, place: str, known: Iterable[Explanation]) -> RankfoldError:
-    """Return the error for what a database raised, by the signs that its text has."""
+    """Return the error for what a database raised, by the patterns that its text has."""
     said = said.strip().split("\n")[0][:300]
-    for signs, error, advice in known:
-        if any(sign in text for sign in signs):
+    for pattern, error, advice in known:
+        if re.search(pattern, text):
             does = "does not answer" if issubclass(error, UnreachableError) else "refuses this"
             message = f"{place} {does} ({said}): {advice}."
             return InputError(message, "where") if error is InputError else error(message)

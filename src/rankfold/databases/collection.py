@@ -148,10 +148,9 @@ class Collection:
 
         Parameters
         ----------
-        address : str or Database
-            Such as ``postgresql://user@host/database``.
-        table : str
-            The name of the table or collection; ``schema.table`` in PostgreSQL.
+        address, table : str
+            Such as ``postgresql://user@host/database``, or a `Database`; and the name of the
+            table or collection, ``schema.table`` in PostgreSQL.
         vector, key : str, optional
             The columns of vectors and of keys, where they are not plain to see.
         metric : {"euclidean", "cosine"}, optional

@@ -1,4 +1,5 @@
 """Tables of LanceDB, in a folder or wherever it connects to. Rows lie in a table beside."""
+# ruff: noqa: D102 (`Database` says what each method does)
 
 from __future__ import annotations
 
@@ -25,22 +26,13 @@ METRICS: dict[str, Metric] = {"l2": "euclidean", "cosine": "cosine"}
 REFINED = 10
 """Times as many candidates as are wanted are measured again where an index compresses vectors."""
 
+LOST = "connect|timed out|timeout|error sending request|Generic S3|Generic GCS"
 ERRORS: list[backend.Explanation] = [
-    (
-        ("connect", "timed out", "timeout", "error sending request", "Generic S3", "Generic GCS"),
-        UnreachableError,
-        "see that the network is there, and try later",
-    ),
-    (("Schema error", "parser error"), InputError, "where must be a filter of its own language"),
+    (LOST, UnreachableError, "see that the network is there, and try later"),
+    ("Schema error|parser error", InputError, "where must be a filter of its own language"),
 ]
-SCHEMA = pa.schema(
-    [
-        ("id", pa.string()),
-        ("checksum", pa.int64()),
-        ("nearest", pa.string()),
-        ("edges", pa.string()),
-    ]
-)
+KINDS = {"id": pa.string(), "checksum": pa.int64(), "nearest": pa.string(), "edges": pa.string()}
+SCHEMA = pa.schema(list(KINDS.items()))
 
 
 class LanceDB(Database):
@@ -55,8 +47,7 @@ class LanceDB(Database):
     failures, errors = (ValueError, RuntimeError, OSError), ERRORS
 
     @classmethod
-    def connect(cls, address: str) -> tuple[Any, str]:
-        """Return a connection to a folder, ``lancedb:///folder``."""
+    def connect(cls, address: str) -> Any:
         at = backend.Address.of(address, "lancedb", 0, EXAMPLE)
         if at.host or not Path(at.path).is_dir():
             raise InputError(
@@ -65,16 +56,9 @@ class LanceDB(Database):
                 "to rankfold.databases.lancedb.LanceDB.",
                 "address",
             )
-        return lancedb.connect(at.path, read_consistency_interval=timedelta(0)), at.shown
-
-    @classmethod
-    def open(cls, address: str, table: str, vector: str | None = None, **columns: Any) -> LanceDB:
-        """Open a table at an address such as ``lancedb:///folder``."""
-        connection, place = cls.connect(address)
-        return cls(connection, table, vector, place=place, **columns)
+        return lancedb.connect(at.path, read_consistency_interval=timedelta(0))
 
     def describe(self, vector: str | None, key: str | None, metric: Metric | None) -> None:
-        """Find the columns of the table, and the index of its vectors."""
         known = self._table_names()
         backend.chosen("table", self.table, known, self.place)
         self._table = self.call(self.client.open_table, self.table)
@@ -99,11 +83,9 @@ class LanceDB(Database):
             self.metric = backend.own_metric(kind, METRICS, metric, self.name)
 
     def count(self) -> int:
-        """Return the number of points."""
         return int(self.call(self._table.count_rows, self._there))
 
     def scan(self, size: int) -> Iterator[Page]:
-        """Yield every point once, in the order of keys, which are read first."""
         keys = sorted(
             self._read_table(self._table, self._there, [self._key])[self._key].to_pylist()
         )
@@ -120,7 +102,6 @@ class LanceDB(Database):
             yield self.page(sorted(self._vectors(found), key=lambda pair: pair[0]))
 
     def get(self, keys: Sequence[Key], what: What, where: Any = None) -> Iterable[tuple[Key, Any]]:
-        """Return points with a vector."""
         only = f"{_among(_quoted(self._key), keys)} AND {self._there}"
         if where is not None:
             only += f" AND ({_checked(where)})"
@@ -131,7 +112,6 @@ class LanceDB(Database):
         return [(row.pop(self._key), row) for row in found.to_pylist()]
 
     def nearest(self, vectors: FloatArray, k: int, where: Any = None) -> Iterable[Page]:
-        """Return the points nearest to each vector, one exchange for each."""
         only, kind = _checked(where), "l2" if self.metric == "euclidean" else "cosine"
         for vector in vectors:
             query = self._table.search(vector, vector_column_name=self._vector, query_type="vector")
@@ -144,21 +124,18 @@ class LanceDB(Database):
             yield self.page(self._vectors(self.call(query.to_arrow)))
 
     def load(self, ids: Sequence[str], fields: Sequence[str]) -> list[Record]:
-        """Return fields of some records."""
         if self._side is None:
             return []
         found = self._read_table(self._side, _among("id", ids), ["id", *fields])
         return list(found.to_pylist())
 
     def load_all(self, size: int) -> Iterator[list[Record]]:
-        """Yield all records."""
         if self._side is not None:
             names = sorted(self._read_table(self._side, "true", ["id"])["id"].to_pylist())
             for some in portions(names, size):
                 yield self.load(some, FIELDS)
 
     def store(self, records: Sequence[Record]) -> None:
-        """Write records, all of them at once."""
         if self._side is None:
             side = self.table + backend.SIDE
             self._side = self.call(self.client.create_table, side, schema=SCHEMA)
@@ -168,24 +145,21 @@ class LanceDB(Database):
         self.call(merge.execute, pa.Table.from_pylist([dict(r) for r in records], schema=SCHEMA))
 
     def write_manifest(self, manifest: Mapping[str, Any]) -> None:
-        """Record it among the rows, and bring their index up to date."""
         super().write_manifest(manifest)
         if self._side is not None:
             self.call(self._side.optimize)
 
     def remove(self, ids: Sequence[str]) -> None:
-        """Remove some records."""
         if self._side is not None:
             self.call(self._side.delete, _among("id", ids))
 
     def detach(self) -> None:
-        """Drop the table of the graph."""
         if self._side is not None:
             self.call(self.client.drop_table, self.table + backend.SIDE)
             self._side = None
 
     def close(self) -> None:
-        """Do nothing: tables of LanceDB need no closing."""
+        pass  # tables of LanceDB need no closing
 
     def _table_names(self) -> list[str]:
         names: list[str] = []

@@ -1,4 +1,5 @@
 """Collections of Milvus: a server, or a file of Milvus Lite. Rows lie in a collection beside."""
+# ruff: noqa: D102 (`Database` says what each method does)
 
 from __future__ import annotations
 
@@ -46,27 +47,15 @@ LOGS = (
     "milvus_lite.server_manager",
 )
 FAILURES = (MilvusException, grpc.RpcError, grpc.FutureTimeoutError)
+BUSY = "UNAVAILABLE|DEADLINE_EXCEEDED|Fail connecting|Retry timeout|rate limit"
+DENIED = "UNAUTHENTICATED|auth check failure|PermissionDenied|permission deny"
+ALONE = "a file of Milvus Lite is used by one process at a time; see that no other has it open"
+NAMED = "give milvus://user:password@host of one who may read and write collections"
 ERRORS: list[backend.Explanation] = [
-    (
-        ("Open local milvus failed",),
-        UnreachableError,
-        "a file of Milvus Lite is used by one process at a time; see that no other has it open",
-    ),
-    (
-        ("UNAVAILABLE", "DEADLINE_EXCEEDED", "Fail connecting", "Retry timeout", "rate limit"),
-        UnreachableError,
-        "see that Milvus runs there, and that the address is right",
-    ),
-    (
-        ("UNAUTHENTICATED", "auth check failure", "PermissionDenied", "permission deny"),
-        DatabaseError,
-        "give milvus://user:password@host of one who may read and write collections",
-    ),
-    (
-        ("expression", "at column", "cannot parse"),
-        InputError,
-        "where must be a filter of its own language",
-    ),
+    ("Open local milvus failed", UnreachableError, ALONE),
+    (BUSY, UnreachableError, "see that Milvus runs there, and that the address is right"),
+    (DENIED, DatabaseError, NAMED),
+    ("expression|at column|cannot parse", InputError, "where must be a filter of its own language"),
 ]
 ESCAPED = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"})
 
@@ -85,28 +74,27 @@ class Milvus(Database):
     failures, errors = FAILURES, ERRORS
 
     @classmethod
-    def connect(cls, address: str) -> tuple[Any, str]:
-        """Return a client for ``milvus://host`` or ``milvus:///file.db``."""
+    def connect(cls, address: str) -> Any:
         at = backend.Address.of(address, "milvus", 19530, EXAMPLE)
         for log in LOGS:  # all that they say is raised as well
             logging.getLogger(log).addFilter(_is_no_error)
-        uri, place = f"http{'s' if at.tls else ''}://{at.host}:{at.port}", at.shown
+        uri = f"http{'s' if at.tls else ''}://{at.host}:{at.port}"
         if not at.host:
-            uri, place = at.path, f"milvus://{Path(at.path).resolve()}"
+            uri = str(Path(at.path).resolve())
             if not (uri.endswith(".db") and Path(uri).exists()):
-                missing = f"there is no file {uri!r} of Milvus Lite, which end with .db."
+                missing = f"there is no file {at.path!r} of Milvus Lite, which end with .db."
                 raise InputError(missing, "address")
+        name = at.path.strip("/") if at.host else ""
         how = {"user": at.user, "password": at.password, "timeout": backend.CONNECTING}
         try:
-            name = at.path.strip("/") if at.host else ""
-            return MilvusClient(uri, db_name=name, **how), place
+            return MilvusClient(uri, db_name=name, **how)
         except FAILURES as error:
+            place = backend.without_password(address)
             raise backend.explained(*_told(error), place, ERRORS) from error
 
     def describe(self, vector: str | None, key: str | None, metric: Metric | None) -> None:
-        """Find the fields of the collection, and the index of its vectors."""
         if self.place.startswith("milvus:///"):
-            self.lock = _locks[self.place]
+            self.lock = _locks[str(Path(self.place.removeprefix("milvus://")).resolve())]
         known = self._call("list_collections")
         backend.chosen("collection", self.table, known, self.place)
         self._has_side = self.table + SIDE in known
@@ -135,17 +123,14 @@ class Milvus(Database):
         self._is_hnsw, self.exact = kind.startswith("HNSW"), kind in EXACT
 
     def count(self) -> int:
-        """Return the number of points."""
         return int(self._query(self.table, "", ["count(*)"])[0]["count(*)"])
 
     def scan(self, size: int) -> Iterator[Page]:
-        """Yield every point once, in the order of keys."""
         size = min(size, self.points_at_once)
         for found in self._pages(self.table, self._key, size, [self._vector]):
             yield self._page(found)
 
     def get(self, keys: Sequence[Key], what: What, where: Any = None) -> Iterable[tuple[Key, Any]]:
-        """Return points, which pass an expression."""
         expression, values = _expression(where)
         only = _among(self._key, keys) + (f" and ({expression})" if expression else "")
         more = {"vector": [self._vector], "payload": self._own, "nothing": []}[what]
@@ -158,7 +143,6 @@ class Milvus(Database):
         ]
 
     def nearest(self, vectors: FloatArray, k: int, where: Any = None) -> list[Page]:
-        """Return the points nearest to each vector, in one exchange."""
         expression, values = _expression(where)
         effort = {"ef": max(64, 2 * k)} if self._is_hnsw else {}
         answers = self._call(
@@ -176,20 +160,17 @@ class Milvus(Database):
         return [self._page([hit["entity"] for hit in hits]) for hits in answers]
 
     def load(self, ids: Sequence[str], fields: Sequence[str]) -> list[Record]:
-        """Return fields of some records."""
         if not self._has_side:
             return []
         found = self._query(self.table + SIDE, _among("id", ids), ["id", *fields])
         return [_whole(entity) for entity in found]
 
     def load_all(self, size: int) -> Iterator[list[Record]]:
-        """Yield all records."""
         if self._has_side:
             for found in self._pages(self.table + SIDE, "id", min(size, backend.MOST_KEYS), FIELDS):
                 yield [_whole(entity) for entity in found]
 
     def store(self, records: Sequence[Record]) -> None:
-        """Write records, whose texts are cut where they are too long for Milvus."""
         if not self._has_side:
             self._make_side()
         entities = [
@@ -199,18 +180,15 @@ class Milvus(Database):
         self._call("upsert", self.table + SIDE, entities)
 
     def remove(self, ids: Sequence[str]) -> None:
-        """Remove some records."""
         if self._has_side:
             self._call("delete", self.table + SIDE, filter=_among("id", ids))
 
     def detach(self) -> None:
-        """Drop the collection of the graph."""
         if self._has_side:
             self._call("drop_collection", self.table + SIDE)
             self._has_side = False
 
     def told(self, error: Exception) -> tuple[str, str]:
-        """Return what the client says."""
         return _told(error)
 
     def _load_collection(self, name: str) -> None:

@@ -1,4 +1,5 @@
 """Tables of PostgreSQL with a column of pgvector. Rows lie in a table beside."""
+# ruff: noqa: D102 (`Database` says what each method does)
 
 from __future__ import annotations
 
@@ -13,6 +14,7 @@ import numpy as np
 from rankfold.databases import backend
 from rankfold.databases.backend import FIELDS, SIDE, Database, GoneError, Key, Page, Record, What
 from rankfold.errors import DatabaseError, InputError, MissingExtraError, UnreachableError
+from rankfold.solvers import Adjacency
 from rankfold.types import FloatArray
 
 try:
@@ -58,38 +60,23 @@ LEFT JOIN pg_index i ON i.indrelid = c.oid AND i.indisprimary
 WHERE c.oid = to_regclass(%s) ORDER BY a.attnum
 """
 STOPPED = "57014"
+RIGHT = (
+    "see that the user, the database and the password are right; PGPASSWORD or ~/.pgpass is best"
+)
+LONGER = (
+    "try again when it has less to do, or allow it more in the address, by "
+    "?options=-cstatement_timeout%3D60s"
+)
 ERRORS: list[backend.Explanation] = [
-    (("where",), InputError, "where must be an SQL condition"),
-    (("42P01",), GoneError, "it is not there, or no longer"),
-    (
-        (STOPPED,),
-        UnreachableError,
-        "try again when it has less to do, or allow it more in the address, by "
-        "?options=-cstatement_timeout%3D60s",
-    ),
-    (
-        ("40001", "40P01", "53300", "57P0", "starting up", "shutting down", "too many"),
-        UnreachableError,
-        "try again later",
-    ),
-    (
-        ("FATAL:",),
-        DatabaseError,
-        "see that the user, the database and the password are right, which is best given in "
-        "PGPASSWORD or ~/.pgpass",
-    ),
-    (
-        ("no code",),
-        UnreachableError,
-        "see that the server runs and can be reached, then try again",
-    ),
-    (("25006",), DatabaseError, "changes need the address of the primary server"),
-    (
-        ("42501",),
-        DatabaseError,
-        "ask for the rights to read this table, and to create tables in its schema",
-    ),
-    (("53100",), DatabaseError, "make room on its disk; what was stored is unharmed"),
+    ("where", InputError, "where must be an SQL condition"),
+    ("42P01", GoneError, "it is not there, or no longer"),
+    (STOPPED, UnreachableError, LONGER),
+    ("40001|40P01|53300|57P0|starting|shutting|too many", UnreachableError, "try again later"),
+    ("FATAL:", DatabaseError, RIGHT),
+    ("no code", UnreachableError, "see that the server runs and can be reached, then try again"),
+    ("25006", DatabaseError, "changes need the address of the primary server"),
+    ("42501", DatabaseError, "ask to be let read this table, and create tables in its schema"),
+    ("53100", DatabaseError, "make room on its disk; what was stored is unharmed"),
 ]
 
 
@@ -103,12 +90,10 @@ class PostgreSQL(Database):
     failures, errors = (psycopg.Error,), ERRORS
 
     @classmethod
-    def connect(cls, address: str) -> tuple[Any, str]:
-        """Return connections to an address as libpq reads it."""
-        return Connections(address), backend.without_password(address)
+    def connect(cls, address: str) -> Any:
+        return Connections(address)
 
     def describe(self, vector: str | None, key: str | None, metric: backend.Metric | None) -> None:
-        """Find the columns of the table."""
         self._here = local()
         parts = self.table.split(".", 1)
         found = self._ask(FACTS, [sql.Identifier(*parts).as_string(None)])
@@ -155,17 +140,14 @@ class PostgreSQL(Database):
             self.n_features = len(_floats(one[0][0])) if one else 1
 
     def count(self) -> int:
-        """Return the number of points."""
         return int(self._run("SELECT count(*) FROM {table} WHERE {vector} IS NOT NULL")[0][0])
 
     def scan(self, size: int) -> Iterator[Page]:
-        """Yield every point once, in the order of keys."""
         query = "SELECT {shown}, {vector} FROM {table} WHERE {vector} IS NOT NULL ORDER BY {order}"
         for rows in self._stream(query, size):
             yield self.page((key, _floats(data)) for key, data in rows)
 
     def get(self, keys: Sequence[Key], what: What, where: Any = None) -> Iterable[tuple[Key, Any]]:
-        """Return points with a vector."""
         query = (
             "SELECT {shown}, {value} FROM {table} "
             "WHERE {key} = ANY({keys}) AND {vector} IS NOT NULL AND {condition}"
@@ -174,7 +156,6 @@ class PostgreSQL(Database):
         return [(key, _floats(data)) for key, data in rows] if what == "vector" else rows
 
     def nearest(self, vectors: FloatArray, k: int, where: Any = None) -> list[Page]:
-        """Return the points nearest to each vector, in one exchange."""
         query = (
             "SELECT a.place, near.* FROM (SELECT one::{vector_type} AS one, place "
             "FROM unnest(%(vectors)s::text[]) WITH ORDINALITY b(one, place) OFFSET 0) a "
@@ -188,8 +169,7 @@ class PostgreSQL(Database):
             found[place - 1].append((key, _floats(data)))
         return [self.page(pairs) for pairs in found]
 
-    def around(self, key: Key, n: int) -> dict[Key, backend.Adjacency]:
-        """Return rows of about the ``n`` points nearest to a point, in one exchange."""
+    def around(self, key: Key, n: int) -> dict[Key, Adjacency]:
         query = (
             "SELECT id, edges FROM {side} WHERE id IN (SELECT to_json({key})::text FROM {table} "
             "WHERE {vector} IS NOT NULL ORDER BY {vector} {sign} "
@@ -198,19 +178,16 @@ class PostgreSQL(Database):
         return backend.unpacked_edges(self._beside(query, ("id", "edges"), keys=[key], n=n))
 
     def load(self, ids: Sequence[str], fields: Sequence[str]) -> list[Record]:
-        """Return fields of some records."""
         names = ("id", *fields)
         query = f"SELECT {', '.join(names)} FROM {{side}} WHERE id = ANY(%(ids)s)"  # noqa: S608
         return self._beside(query, names, ids=ids)
 
     def load_all(self, size: int) -> Iterator[list[Record]]:
-        """Yield all records."""
         with suppress(GoneError):
             for rows in self._stream("SELECT id, checksum, nearest, edges FROM {side}", size):
                 yield [dict(zip(RECORD, row, strict=True)) for row in rows]
 
     def store(self, records: Sequence[Record]) -> None:
-        """Write records, in one statement."""
         self._run(
             'CREATE TABLE IF NOT EXISTS {side} (id text COLLATE "C" PRIMARY KEY, '
             "checksum bigint NOT NULL, nearest text NOT NULL, edges text NOT NULL)"
@@ -224,17 +201,14 @@ class PostgreSQL(Database):
         )
 
     def remove(self, ids: Sequence[str]) -> None:
-        """Remove some records."""
         with suppress(GoneError):
             self._run("DELETE FROM {side} WHERE id = ANY(%(ids)s)", ids=ids)
 
     def detach(self) -> None:
-        """Drop the table of the graph."""
         self._run("DROP TABLE IF EXISTS {side}")
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Group what is written; one at a time for a table."""
         with self.exchange(), self.client.borrowed() as connection, connection.transaction():
             connection.execute("SET LOCAL statement_timeout = 0")
             connection.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", [self._lock_name])
@@ -245,7 +219,6 @@ class PostgreSQL(Database):
                 self._here.connection = None
 
     def told(self, error: Exception) -> tuple[str, str]:
-        """Return the code of an error, where it has one, and the first thing that was said."""
         code, text = getattr(error, "sqlstate", None), str(error)
         return code or f"no code: {text}", text.rsplit("FATAL:", 1)[-1]
 

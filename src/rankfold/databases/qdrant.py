@@ -1,4 +1,5 @@
 """Collections of Qdrant: a server, or a folder of its local mode. Rows lie in a payload field."""
+# ruff: noqa: D102 (`Database` says what each method does)
 
 from __future__ import annotations
 
@@ -21,6 +22,7 @@ from rankfold.databases.backend import (
     Record,
 )
 from rankfold.errors import DatabaseError, InputError, MissingExtraError, UnreachableError
+from rankfold.solvers import Adjacency
 from rankfold.types import FloatArray
 
 try:
@@ -42,22 +44,10 @@ WITHOUT_FIELD = models.PayloadSelectorExclude(exclude=[FIELD])
 HAS_ROW = models.Filter.model_validate({"must_not": [{"is_empty": {"key": FIELD}}]})
 METRICS: dict[str, backend.Metric] = {"Cosine": "cosine", "Euclid": "euclidean"}
 ERRORS: list[backend.Explanation] = [
-    (
-        ("401", "403"),
-        DatabaseError,
-        "give qdrant://:api-key@host with one that may read and write",
-    ),
-    (("404",), GoneError, "it is not there, or no longer"),
-    (
-        ("408", "429", "500", "502", "503", "504"),
-        UnreachableError,
-        "see that Qdrant is well, and try later",
-    ),
-    (
-        ("no answer",),
-        UnreachableError,
-        "see that Qdrant runs there, and that the address is right",
-    ),
+    ("401|403", DatabaseError, "give qdrant://:api-key@host with one that may read and write"),
+    ("404", GoneError, "it is not there, or no longer"),
+    ("408|429|50[0234]", UnreachableError, "see that Qdrant is well, and try later"),
+    ("no answer", UnreachableError, "see that Qdrant runs there, and that the address is right"),
 ]
 
 
@@ -77,23 +67,23 @@ class Qdrant(Database):
     errors = ERRORS
 
     @classmethod
-    def connect(cls, address: str) -> tuple[Any, str]:
-        """Return a client for ``qdrant://host:6333`` or ``qdrant:///folder``."""
+    def connect(cls, address: str) -> Any:
         at = backend.Address.of(address, "qdrant", 6333, EXAMPLE)
         if at.host:
             how: dict[str, Any] = {"https": at.tls, "api_key": at.password or None}
             how |= {"timeout": int(backend.WAITING), "check_compatibility": False}
-            return QdrantClient(host=at.host, port=at.port, **how), at.shown
+            return QdrantClient(host=at.host, port=at.port, **how)
         if not (Path(at.path) / "meta.json").is_file():
             made = f"{at.path!r} is no folder that QdrantClient(path=...) made."
             raise InputError(made, "address")
         try:
-            return QdrantClient(path=at.path), at.shown
+            return QdrantClient(path=at.path)
         except RuntimeError as error:  # another process has it open
-            raise UnreachableError(f"{at.shown} cannot be opened ({error})") from None
+            raise UnreachableError(
+                f"{backend.without_password(address)} cannot be opened ({error})"
+            ) from None
 
     def describe(self, vector: str | None, key: str | None, metric: backend.Metric | None) -> None:
-        """Find the vectors of the collection."""
         self.is_key = _is_id
         self.exact = "local" in type(self.client._client).__module__
         if self.exact:
@@ -115,18 +105,15 @@ class Qdrant(Database):
         self._with_vector = [self._vector] if self._vector else True
 
     def count(self) -> int:
-        """Return the number of points."""
         return int(self.call(self.client.count, self.table, self._there, exact=True).count)
 
     def scan(self, size: int) -> Iterator[Page]:
-        """Yield every point once: numbers first, then UUIDs."""
         for points in self._scroll(self._there, size, with_vectors=self._with_vector):
             yield self._page(points)
 
     def get(
         self, keys: Sequence[Key], what: backend.What, where: Any = None
     ) -> Iterable[tuple[Key, Any]]:
-        """Return points, which pass a filter."""
         fields: dict[str, Any] = {
             "with_payload": WITHOUT_FIELD if what == "payload" else False,
             "with_vectors": self._with_vector if what == "vector" else False,
@@ -141,7 +128,6 @@ class Qdrant(Database):
         return [(one.id, one.payload or {}) for one in found]
 
     def nearest(self, vectors: FloatArray, k: int, where: Any = None) -> list[Page]:
-        """Return the points nearest to each vector, in one exchange."""
         only = None if where is None else _filter(where)
         how: Any = {"limit": k, "with_vector": self._with_vector, "filter": only}
         queries = [
@@ -151,8 +137,7 @@ class Qdrant(Database):
         answers = self.call(self.client.query_batch_points, self.table, queries)
         return [self._page(answer.points) for answer in answers]
 
-    def around(self, key: Key, n: int) -> dict[Key, backend.Adjacency]:
-        """Return rows of about the ``n`` points nearest to a point, in one exchange."""
+    def around(self, key: Key, n: int) -> dict[Key, Adjacency]:
         how = {"limit": n, "with_payload": [f"{FIELD}.edges"], "using": self._vector or None}
         try:
             found = self.call(self.client.query_points, self.table, key, **how).points
@@ -161,7 +146,6 @@ class Qdrant(Database):
         return backend.unpacked_edges(_records(found))
 
     def load(self, ids: Sequence[str], fields: Sequence[str]) -> list[Record]:
-        """Return fields of some records; the manifest is in a collection of its own."""
         found: list[Record] = []
         if MANIFEST in ids:
             with suppress(GoneError):
@@ -175,12 +159,10 @@ class Qdrant(Database):
         return found
 
     def load_all(self, size: int) -> Iterator[list[Record]]:
-        """Yield all records but the manifest."""
         for points in self._scroll(HAS_ROW, size, with_payload=[FIELD]):
             yield _records(points)
 
     def store(self, records: Sequence[Record]) -> None:
-        """Write records; those of points that are gone by now are left out."""
         rows = {r["id"]: r for r in records}
         if manifest := rows.pop(MANIFEST, None):
             side = self.table + SIDE
@@ -198,18 +180,15 @@ class Qdrant(Database):
             self._set({key: row for key, row in fields.items() if key in there})
 
     def remove(self, ids: Sequence[str]) -> None:
-        """Remove some records."""
         self._clear([json.loads(name) for name in ids])
 
     def detach(self) -> None:
-        """Remove the payload field, then the manifest."""
         for points in self._scroll(HAS_ROW, backend.MOST_KEYS):
             self._clear([point.id for point in points])
         if self.call(self.client.collection_exists, self.table + SIDE):
             self.call(self.client.delete_collection, self.table + SIDE)
 
     def told(self, error: Exception) -> tuple[str, str]:
-        """Return the status of an answer, and what the server says; the local mode has none."""
         if isinstance(error, UnexpectedResponse):
             return str(error.status_code), error.content.decode(errors="replace")
         if isinstance(error, KeyError | ValueError | RuntimeError):

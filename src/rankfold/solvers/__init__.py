@@ -10,7 +10,14 @@ from rankfold.solvers.choice import (
     Solvers,
 )
 from rankfold.solvers.direct import DirectSolver
-from rankfold.solvers.fetched import FetchedRows, GraphFacts
+from rankfold.solvers.fetched import (
+    Adjacency,
+    FetchedGraph,
+    FetchedRows,
+    FetchingSolver,
+    GraphFacts,
+    key_order,
+)
 from rankfold.solvers.region import MissingRowsError, RegionSolver
 from rankfold.solvers.system import Boundary, Effort, System, Wanted
 
@@ -18,11 +25,14 @@ __all__ = [
     "DIRECT_LIMIT",
     "LEAST_BUDGET",
     "SOLVERS",
+    "Adjacency",
     "Boundary",
     "Budget",
     "DirectSolver",
     "Effort",
+    "FetchedGraph",
     "FetchedRows",
+    "FetchingSolver",
     "GradientSolver",
     "GraphFacts",
     "MissingRowsError",
@@ -31,4 +41,5 @@ __all__ = [
     "Solvers",
     "System",
     "Wanted",
+    "key_order",
 ]

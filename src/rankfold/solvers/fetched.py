@@ -1,17 +1,19 @@
-"""Rows of a graph that lies elsewhere: those that were fetched, and systems over them."""
+"""A graph that lies elsewhere: rows that were fetched, systems over them, and their solver."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from threading import Lock
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from threading import Lock, RLock
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from scipy import sparse
 
 from rankfold.solvers.arrays import Arrays, Floats, Memory
-from rankfold.solvers.region import RegionSolver, Workspaces, rule_for
-from rankfold.solvers.system import row_sums
-from rankfold.types import BoolArray, FloatArray, IntArray
+from rankfold.solvers.region import MissingRowsError, RegionSolver, Workspaces, rule_for
+from rankfold.solvers.system import Boundary, Effort, System, row_sums
+from rankfold.types import BoolArray, FloatArray, IntArray, Solution
 
 FIRST_CAPACITY = 2**10
 """Points and edges that there is room for at first; it doubles."""
@@ -21,6 +23,14 @@ MOST_SYSTEMS = 4
 
 LEAST_DEGREE = 0.5
 """Rows of S sum to one, so that no degree of ``W = (S + S') / 2`` is smaller."""
+
+GROWTH, LEAST_FETCHED, MOST_FETCHED = 8, 64, 2_500
+"""Rows that are fetched at once beside those that are needed, for each that is in use already;
+how many at least, and how many at most."""
+
+AROUND, FEW_USED, MOST_AROUND = 3_000, 500, 3
+"""Rows of the nearest points, fetched where a query has used no more than these before a row is
+missing, so that it need not follow edges from ring to ring; and around how many examples."""
 
 
 class GraphFacts(NamedTuple):
@@ -230,3 +240,188 @@ def _enlarged(array: Any, length: int) -> Any:
     larger = np.zeros((length, *array.shape[1:]), dtype=array.dtype)
     larger[: len(array)] = array
     return larger
+
+
+class Adjacency(NamedTuple):
+    """Points beside a point, by key, and weights of the edges to them or squared distances."""
+
+    neighbors: Sequence[Any]
+    weights: FloatArray
+
+
+def key_order(key: Any) -> tuple[bool, Any]:
+    """Return what keys are sorted by: numbers first, then texts."""
+    return isinstance(key, str), key
+
+
+class RowSource(Protocol):
+    """Where rows of a graph come from; points have keys of any kind."""
+
+    def edges(self, keys: Sequence[Any]) -> Mapping[Any, Adjacency]:
+        """Return the rows of some points, as far as they are there."""
+
+    def around(self, key: Any, n: int) -> Mapping[Any, Adjacency]:
+        """Return rows of about the ``n`` points nearest to a point."""
+
+    def all_edges(self) -> Iterable[Mapping[Any, Adjacency]]:
+        """Yield all rows, some at a time."""
+
+
+class FetchedGraph:
+    """What was fetched of a graph, by the keys of its points; shared by all threads.
+
+    Points are numbered as they are met. A point without a row is gone: it stays without edges.
+
+    Parameters
+    ----------
+    source : RowSource
+    facts : GraphFacts
+    """
+
+    def __init__(self, source: RowSource, facts: GraphFacts) -> None:
+        self.source, self.fetched = source, FetchedRows(facts)
+        self.keys: list[Any] = []
+        self.gone: set[int] = set()
+        self._numbers: dict[Any, int] = {}
+        self._lock = RLock()
+        self._whole: sparse.csr_array | None = None
+
+    def numbers(self, keys: Sequence[Any]) -> IntArray:
+        """Return the number of each key."""
+        known, names = self._numbers, self.keys
+        with self._lock:
+            for key in keys:
+                if key not in known:
+                    known[key] = len(names)
+                    names.append(key)
+            return np.array([known[key] for key in keys], dtype=np.int64)
+
+    def keys_of(self, points: IntArray | list[int]) -> list[Any]:
+        """Return the key of each number."""
+        return [self.keys[point] for point in points]
+
+    def fetch(self, points: IntArray) -> None:
+        """Fetch the rows of some points that are not here."""
+        points = np.unique(points[~self.fetched.has(points)])
+        if len(points):
+            asked = self.keys_of(points)
+            self.add(asked, self.source.edges(asked))
+
+    def fetch_around(self, point: int) -> None:
+        """Fetch the rows of the points nearest to one."""
+        found = self.source.around(self.keys[point], AROUND)
+        self.add(list(found), found)
+
+    def grow(self, missing: MissingRowsError) -> None:
+        """Fetch rows that a query needs, and those that it will need soon."""
+        room = min(max(GROWTH * missing.n_used, LEAST_FETCHED), MOST_FETCHED)
+        soon = missing.next_ones[~np.isin(missing.next_ones, missing.needed)]
+        self.fetch(np.concatenate([missing.needed, soon[: max(0, room - len(missing.needed))]]))
+
+    def row(self, point: int) -> tuple[IntArray, FloatArray]:
+        """Return the neighbours of a point, and the weights of the edges to them."""
+        self.fetch(np.array([point]))
+        return self.fetched.row(point)
+
+    def degrees(self, points: IntArray) -> FloatArray:
+        """Return the degrees of points; rows of S sum to one, and so the mean degree is one."""
+        self.fetch(points)
+        return self.fetched.degrees(points)
+
+    def weights(self) -> sparse.csr_array:
+        """Return W as a whole; read when it is first asked for.
+
+        Where no point was met before, they are numbered in the order of keys.
+        """
+        with self._lock:
+            if self._whole is None:
+                pages = self.source.all_edges()
+                if not self.keys:
+                    pages = list(pages)
+                    self.numbers(sorted((key for page in pages for key in page), key=key_order))
+                for page in pages:
+                    self.add(list(page), page)
+                left = np.arange(n := len(self.keys))
+                self.add(self.keys_of(left[~self.fetched.has(left)]), {})
+                rows = self.fetched.rows[:n]
+                ends = np.concatenate([[0], np.cumsum(rows[:, 1] - rows[:, 0])])
+                entries = np.concatenate([np.arange(*row) for row in rows] or [rows[:0, 0]])
+                parts = self.fetched.weights[entries], self.fetched.indices[entries], ends
+                self._whole = sparse.csr_array(parts, shape=(n, n))
+            return self._whole
+
+    def system(self, coupling: float) -> System:
+        """Return the system of the whole graph, whose rows are all read."""
+        couplings = self.weights().copy()
+        couplings.data *= coupling
+        return System.coupled(couplings)
+
+    def add(self, asked: Sequence[Any], edges: Mapping[Any, Adjacency]) -> None:
+        """Take up the rows of points; those that have none are gone."""
+        with self._lock:
+            points = self.numbers(asked)
+            there = np.array([key in edges for key in asked], dtype=bool)
+            new = there & ~self.fetched.has(points)
+            found = [edges[key] for key, is_new in zip(asked, new, strict=True) if is_new]
+            lengths = [len(one.neighbors) for one in found]
+            indices = self.numbers([key for one in found for key in one.neighbors])
+            weights = np.concatenate([*(one.weights for one in found), np.empty(0)])
+            left = ~np.isin(indices, list(self.gone))
+            starts = np.concatenate([[0], np.cumsum(left)])[np.cumsum([0, *lengths])]
+            self.fetched.reserve(len(self.keys))
+            self.fetched.add(points[new], starts, indices[left], weights[left].astype(np.float32))
+            lost = [int(point) for point in points[~there] if int(point) not in self.gone]
+            if lost:
+                self.gone.update(lost)
+                self.fetched = self.fetched.without(np.array(lost))
+
+
+class FetchingSolver:
+    """The region solver over a graph that lies elsewhere: where rows are missing they are fetched.
+
+    It runs on the rows that are here. Where it needs one that is not, that and others which
+    matter next are fetched, and it begins again. A run that misses nothing decides
+    everything as it would over the whole graph in memory.
+
+    Parameters
+    ----------
+    graph : FetchedGraph
+    coupling : float
+        beta: values obey ``x_i + beta sum_j w_ij (x_i - x_j) = 0`` off the query.
+    """
+
+    def __init__(self, graph: FetchedGraph, coupling: float) -> None:
+        self.graph, self.coupling = graph, coupling
+
+    def solve(
+        self, boundaries: Sequence[Boundary], efforts: Sequence[Effort]
+    ) -> Iterator[Solution]:
+        """Solve for each boundary, as far as its effort says."""
+        for boundary, effort in zip(boundaries, efforts, strict=True):
+            yield self._solve(boundary, effort)
+
+    def _solve(self, boundary: Boundary, effort: Effort) -> Solution:
+        graph, near = self.graph, _nearby(boundary)
+        graph.fetched.reserve(len(graph.keys))
+        while True:
+            try:
+                solver = graph.fetched.solver(self.coupling)
+                (solution,) = solver.solve([boundary], [effort])
+                return solution
+            except MissingRowsError as missing:
+                if missing.all_needed:  # the query reaches a good part of the graph
+                    whole = RegionSolver(graph.system(self.coupling))
+                    (solution,) = whole.solve([boundary], [effort])
+                    return solution
+                if missing.n_used <= FEW_USED and near:
+                    graph.fetch_around(near.pop(0))
+                else:
+                    graph.grow(missing)
+
+
+def _nearby(boundary: Boundary) -> list[int]:
+    """Return points around which a query is solved, the heaviest examples first."""
+    order = np.argsort(-boundary.values, kind="stable")
+    held = [int(boundary.clamped[place]) for place in order if boundary.values[place] > 0]
+    joined = boundary.pulled[np.argsort(-boundary.pull, kind="stable")]
+    return [*held, *(int(point) for point in joined[:1])][:MOST_AROUND]

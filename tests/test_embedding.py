@@ -1,5 +1,8 @@
 """Shape vectors: their products are the Green's kernel, and so RAN's scores."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import reference
@@ -271,3 +274,38 @@ def test_progress_is_on_stderr(capsys, digits):
     assert shown.out == ""
     ShapeEmbedding(16).fit(digits.X[:400])
     assert len(shown.err) > len(capsys.readouterr().err) == 0
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+def test_a_saved_embedding_transforms_in_another_process(digits, tmp_path, metric):
+    fitted = ShapeEmbedding(24, n_neighbors=8, metric=metric).fit(digits.X[:500])
+    fitted.save(tmp_path / "shape.npz")
+    np.save(tmp_path / "new.npy", digits.X[500:520])
+    code = (
+        "import sys, numpy as np; from rankfold.embedding import ShapeEmbedding\n"
+        "loaded = ShapeEmbedding.load(sys.argv[1] + '/shape.npz')\n"
+        "np.save(sys.argv[1] + '/out.npy', loaded.transform(np.load(sys.argv[1] + '/new.npy')))"
+    )
+    subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True)
+    wanted = fitted.transform(digits.X[500:520])
+    np.testing.assert_allclose(np.load(tmp_path / "out.npy"), wanted, rtol=1e-5, atol=1e-7)
+    loaded = ShapeEmbedding.load(tmp_path / "shape.npz")
+    np.testing.assert_array_equal(loaded.vectors(), fitted.vectors())
+    assert loaded.get_params() == fitted.get_params()
+    assert list(loaded.get_feature_names_out()) == list(fitted.get_feature_names_out())
+
+
+def test_what_is_no_saved_embedding_is_refused(digits, tmp_path):
+    with pytest.raises(InputError, match=r"must end in \.npz"):
+        ShapeEmbedding(4).fit(digits.X[:50]).save(tmp_path / "shape.pkl")
+    (tmp_path / "junk.npz").write_bytes(b"PK junk")
+    np.savez(tmp_path / "other.npz", vectors=np.ones(3))
+    np.savez(tmp_path / "pickled.npz", described=np.array({"format": 1}, dtype=object))
+    for name in ("junk", "other", "pickled"):
+        with pytest.raises(InputError, match="no embedding that"):
+            ShapeEmbedding.load(tmp_path / f"{name}.npz")
+    given = ShapeEmbedding(4, metric="precomputed").fit(
+        np.abs(np.subtract.outer(*[np.arange(9)] * 2))
+    )
+    with pytest.raises(InputError, match="only an embedding of vectors can be saved"):
+        given.save(tmp_path / "given.npz")

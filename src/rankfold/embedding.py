@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
+from pathlib import Path
 from typing import Any, Literal, Self
+from zipfile import BadZipFile
 
 import numpy as np
 from scipy import sparse
@@ -21,9 +24,10 @@ from rankfold.check import (
     warn_caller,
 )
 from rankfold.errors import InputError
+from rankfold.files import replacing
 from rankfold.graph.adaptive import ClosedForm
 from rankfold.graph.spectrum import MOST_FILTERS, SpectrumSolver
-from rankfold.neighbors import GIVEN_METRICS, live_points
+from rankfold.neighbors import GIVEN_METRICS, choose_engine, live_points
 from rankfold.rankers.base import Ranker
 from rankfold.rankers.ordering import Fusion, FusionLike, Neighborhood, blended
 from rankfold.rankers.ran import RAN
@@ -31,6 +35,9 @@ from rankfold.types import NOBODY, FloatArray, IntArray, Query
 
 LEAST = 1e-12
 """What products of zero or less count as, where they are multiplied."""
+
+FORMAT = 1
+"""Of saved embeddings; another is not read."""
 
 
 class ShapeEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -164,6 +171,7 @@ class ShapeEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             solver="cg",
         ).fit(X)
         self.ranker_, self.n_neighbors_ = ranker, ranker.n_neighbors_
+        self._engine = ranker.engine_
         self.n_features_in_ = ranker.engine_.n_features
         form = ClosedForm.of(ranker.neighbors_, self.n_neighbors_, ranker.engine_.n_alive)
         self._embed(form.symmetric())
@@ -200,7 +208,7 @@ class ShapeEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         """
         check_is_fitted(self)
         rows = self._checked(X, reset=False)
-        near = self.ranker_.engine_.search(rows, self.n_neighbors_ + 1)
+        near = self._engine.search(rows, self.n_neighbors_ + 1)
         form = ClosedForm.of(near, self.n_neighbors_)
         shape = np.zeros((len(rows), self.n_components_), dtype=self._kernel.dtype)
         for row, (points, weights) in enumerate(zip(form.indices, form.weights, strict=True)):
@@ -215,6 +223,65 @@ class ShapeEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         """Return the vectors of the fitted points."""
         check_is_fitted(self)
         return self._normalized(self._kernel.copy())
+
+    def save(self, path: str | Path) -> None:
+        """Write it to a file of NumPy, ``.npz``, for `load` in another process.
+
+        The points are part of it, as `transform` looks for neighbours among them; no pickle is.
+        """
+        check_is_fitted(self)
+        file = _saved_at(path)
+        if self.metric in GIVEN_METRICS:
+            raise InputError(
+                f"metric is {self.metric!r}, but only an embedding of vectors can be saved: new "
+                "points of a given graph have no neighbours that could be searched for."
+            )
+        live = live_points(self._engine)
+        points: Any = self._engine
+        described = {
+            "format": FORMAT,
+            "parameters": self.get_params(),
+            "n_neighbors": int(self.n_neighbors_),
+            "n_pieces": int(self.n_pieces_),
+        }
+        arrays = {
+            "points": points.points[live],
+            "kernel": self._kernel[live],
+            "degrees": self.degrees_[live],
+            "eigenvalues": self.eigenvalues_,
+        }
+        with replacing(file) as partial, partial.open("wb") as stream:
+            np.savez(stream, described=np.array(json.dumps(described)), **arrays)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read what `save` wrote: it has `transform` and `vectors`, but no ``ranker_``."""
+        file = _saved_at(path)
+        try:
+            with file.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
+                arrays = {name: archive[name] for name in archive.files}
+            described = json.loads(str(arrays["described"]))
+            if described["format"] != FORMAT:
+                raise InputError(
+                    f"{file} has format {described['format']!r}, but this version reads {FORMAT}; "
+                    "fit the embedding anew."
+                )
+            loaded = cls(**described["parameters"])
+            points, loaded._kernel = arrays["points"], arrays["kernel"]
+            loaded.degrees_, loaded.eigenvalues_ = arrays["degrees"], arrays["eigenvalues"]
+            loaded.n_neighbors_, loaded.n_pieces_ = described["n_neighbors"], described["n_pieces"]
+            loaded.n_features_in_ = int(points.shape[1])
+            if len(points) != len(loaded._kernel) or loaded._kernel.ndim != 2:
+                raise ValueError("arrays do not fit together")
+        except InputError:
+            raise
+        except (ValueError, KeyError, TypeError, IndexError, BadZipFile, EOFError) as error:
+            raise InputError(
+                f"{file} is no embedding that ShapeEmbedding.save wrote ({error}).", "path"
+            ) from None
+        loaded.n_components_ = loaded._n_features_out = loaded._kernel.shape[1]
+        loaded._engine = choose_engine(points, loaded.metric)
+        return loaded
 
     def _check_parameters(self) -> None:
         check_count(self.n_components, "n_components")
@@ -303,6 +370,13 @@ class ShapeEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         tags.input_tags.pairwise = tags.input_tags.sparse = given
         tags.transformer_tags.preserves_dtype = []
         return tags
+
+
+def _saved_at(path: str | Path) -> Path:
+    file = Path(path)
+    if file.suffix != ".npz":
+        raise InputError(f"path is {str(file)!r}, but must end in .npz.", "path")
+    return file
 
 
 def fuse(

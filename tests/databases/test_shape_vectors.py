@@ -1,12 +1,20 @@
 """The recipes of docs/shape_vectors.md for databases that run as servers."""
 
+import json
+
 import numpy as np
 import psycopg
 import pytest
+from click.testing import CliRunner
+from databases.backends import ScannedPoints, lance
 from databases.servers import postgresql
+from psycopg import sql
 from pymilvus import DataType, MilvusClient
+from qdrant_client import QdrantClient, models
 
-from rankfold import datasets
+from rankfold import Collection, InputError, datasets
+from rankfold.cli import main
+from rankfold.databases.qdrant import Qdrant
 from rankfold.embedding import ShapeEmbedding
 
 NUMBERS = 32
@@ -80,3 +88,60 @@ def test_milvus(vectors, tmp_path):
         client.close()
     assert [hit["id"] for hit in found] == expected(vectors, 7)
     np.testing.assert_allclose(found[1]["entity"]["plain"], X[found[1]["id"]], rtol=1e-5)
+
+
+def fill(connection, X):
+    connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
+    connection.execute("DROP TABLE IF EXISTS digits, digits_rankfold")
+    connection.execute("CREATE TABLE digits (id int PRIMARY KEY, plain vector(64))")
+    rows = [(row, text(x)) for row, x in enumerate(X)]
+    connection.cursor().executemany("INSERT INTO digits VALUES (%s, %s)", rows)
+
+
+def test_attach_writes_a_column_of_shape_vectors(vectors):
+    X, _ = vectors
+    address, odd = postgresql().address(), 'sh"ape; DROP TABLE digits'
+    with psycopg.connect(address, autocommit=True) as connection:
+        fill(connection, X)
+        options = ["attach", address, "--table", "digits", "--neighbors", "10"]
+        done = CliRunner().invoke(main, [*options, "--as-vector", odd, "--components", "32"])
+        assert done.exit_code == 0, done.output
+        shape = ShapeEmbedding(NUMBERS, n_neighbors=10).fit_transform(X.astype(np.float32))
+        column = sql.Identifier(odd)
+        found = connection.execute(
+            sql.SQL("SELECT id, {}::text FROM digits ORDER BY id").format(column)
+        ).fetchall()
+        written = np.array([json.loads(one) for _, one in found])
+        np.testing.assert_allclose(written @ written.T, shape @ shape.T, atol=1e-4)
+        with Collection.open(address, "digits") as collection:
+            assert collection.payload([3]) == {}
+            assert collection.refresh()["rewritten"] == 0
+            with pytest.raises(InputError, match="already"):
+                collection.write_shape(odd)
+        connection.execute("DROP TABLE digits, digits_rankfold")
+
+
+def test_shape_vectors_go_into_a_named_vector_of_qdrant(vectors):
+    X, _ = vectors
+    client = QdrantClient(":memory:")
+    spaces = {
+        "plain": models.VectorParams(size=64, distance="Euclid"),
+        "shape": models.VectorParams(size=NUMBERS, distance="Dot"),
+    }
+    client.create_collection("digits", vectors_config=spaces)
+    points = [models.PointStruct(id=i, vector={"plain": x.tolist()}) for i, x in enumerate(X)]
+    client.upsert("digits", points)
+    collection = Collection.attach(Qdrant(client, "digits", "plain"), n_neighbors=10)
+    embedding = collection.write_shape("shape", NUMBERS)
+    shape = embedding.vectors()
+    found = client.query_points("digits", shape[7].tolist(), using="shape", limit=10).points
+    assert [one.id for one in found] == expected((X, shape), 7)
+    with pytest.raises(InputError, match="no vector 'other' of 32 numbers by Dot"):
+        collection.write_shape("other", NUMBERS)
+
+
+def test_databases_that_take_no_second_vector_say_so(tmp_path):
+    made = lance(tmp_path, ScannedPoints.make(60, "int", "euclidean"))
+    collection = Collection.attach(made.database, n_neighbors=4)
+    with pytest.raises(InputError, match=r"cannot be given a second vector: LanceDB"):
+        collection.write_shape("shape", 8)

@@ -35,6 +35,10 @@ A password is safer in PGPASSWORD or ~/.pgpass: others can see the command line.
 @NEIGHBORS
 @RECALL
 @click.option("--replace", is_flag=True, help="Replace the graph that is there.")
+@click.option(
+    "--as-vector", metavar="COLUMN", help="Write the shape as a second vector of every point, too."
+)
+@click.option("--components", type=int, default=256, show_default=True, help="Its length.")
 @click.option("--dry-run", is_flag=True, help="Say what would be written, and how large it is.")
 def attach(
     address: str,
@@ -43,13 +47,15 @@ def attach(
     key: str | None,
     metric: Any,
     n_neighbors: Any,
+    as_vector: str | None,
+    components: int,
     dry_run: bool,
     **how: Any,
 ) -> None:
     """Build the graph of a collection, and store it there.
 
     ADDRESS is that of a vector database, such as postgresql://user@host/database. Nothing that is
-    there is changed.
+    there is changed; --as-vector adds a column to your table.
     """
     with interruptible(STOPPED):
         from rankfold.databases import Collection
@@ -65,6 +71,9 @@ def attach(
             known = made.info()
             points, edges = counted(known["points"], "point"), counted(known["edges"], "edge")
             click.echo(f"{table}: {points}, {known['n_neighbors']} neighbours, {edges}")
+            if as_vector is not None:
+                made.write_shape(as_vector, components, progress=shown)
+                click.echo(f"{table}: shape vectors in {as_vector}")
 
 
 @click.command(cls=Command)

@@ -16,7 +16,8 @@ from rich.progress import Progress
 from scipy import sparse
 
 from rankfold.check import check_neighbors, check_share
-from rankfold.databases.backend import Database, Key, StoredRow
+from rankfold.databases.backend import Database, Key, Page, StoredRow
+from rankfold.embedding import ShapeEmbedding
 from rankfold.errors import DatabaseError, InputError
 from rankfold.graph import ClosedForm, candidate_lists
 from rankfold.neighbors import Engine, choose_engine
@@ -171,6 +172,20 @@ def refresh_graph(
             database.remove_rows(stored.gone)
             database.write_manifest(graph.manifest(database, before))
     return {**counts, "rewritten": len(rewritten)}
+
+
+def write_shape(database: Database, name: str, n_components: int, progress: bool) -> ShapeEmbedding:
+    """Write shape vectors beside the collection's own; `Collection.write_shape` says how."""
+    k, metric = int(attached(database)["n_neighbors"]), database.metric
+    with _reading(database, progress) as (points, _):
+        n = min(n_components, len(points.keys))
+        how: dict[str, Any] = {"n_neighbors": k, "metric": metric, "progress": progress}
+        embedding = ShapeEmbedding(n, **how).fit(points.vectors)
+        shape, step = embedding.vectors(), database.points_at_once
+        starts = range(0, len(shape), step)
+        pages = (Page(points.keys[at : at + step], shape[at : at + step]) for at in starts)
+        database.write_vectors(name, shape.shape[1], pages)
+        return embedding
 
 
 def attached(database: Database) -> dict[str, Any]:

@@ -202,6 +202,14 @@ class Database(ABC):
     def detach(self) -> None:
         """Remove all records without a trace."""
 
+    def write_vectors(self, name: str, size: int, pages: Iterable[Page]) -> None:
+        """Write a second vector of points, of so many numbers; the user asks for it."""
+        raise InputError(
+            f"{self.name} cannot be given a second vector: {type(self).__name__} fixes its vectors "
+            "when a collection is made. docs/shape_vectors.md shows how to make one with both.",
+            "as_vector",
+        )
+
     def transaction(self) -> AbstractContextManager[None]:
         """Group what is written: all of it appears at once, where the database can."""
         return nullcontext()

@@ -20,6 +20,7 @@ from rankfold.databases.attachment import (
     checked_manifest,
     estimate,
     refresh_graph,
+    write_shape,
 )
 from rankfold.databases.backend import Database, Key, Metric, without_password
 from rankfold.databases.engine import (
@@ -29,6 +30,7 @@ from rankfold.databases.engine import (
     CollectionRAN,
 )
 from rankfold.diversity import n_candidates
+from rankfold.embedding import ShapeEmbedding
 from rankfold.errors import InputError
 from rankfold.index.query import IndexQuery, Reason, Results, with_diversity
 from rankfold.index.ranker_cache import check_names
@@ -261,6 +263,25 @@ class Collection:
         rows that they touch are written. Returns how many there were, and rows that were rewritten.
         """
         return refresh_graph(self.database, recall, progress)
+
+    def write_shape(
+        self, name: str, n_components: int = 256, *, progress: bool = False
+    ) -> ShapeEmbedding:
+        """Write the shape of the collection as a second vector of every point.
+
+        In PostgreSQL it is a new column; Qdrant must have a named vector of that size, by Dot;
+        others refuse. From then on the database's own search by dot product ranks by shape.
+        `detach` leaves it. Returns the embedding, which makes vectors of new points.
+
+        Parameters
+        ----------
+        name : str
+            Of the column or named vector.
+        n_components : int
+            Length of the vectors.
+        progress : bool
+        """
+        return write_shape(self.database, name, n_components, progress)
 
     def detach(self) -> None:
         """Remove the graph without a trace."""

@@ -59,6 +59,7 @@ JOIN pg_type t ON t.oid = a.atttypid JOIN pg_namespace tn ON tn.oid = t.typnames
 LEFT JOIN pg_index i ON i.indrelid = c.oid AND i.indisprimary
 WHERE c.oid = to_regclass(%s) ORDER BY a.attnum
 """
+NO_PARTS: Mapping[str, Any] = {}
 STOPPED = "57014"
 RIGHT = (
     "see that the user, the database and the password are right; PGPASSWORD or ~/.pgpass is best"
@@ -116,7 +117,7 @@ class PostgreSQL(Database):
         primary = next((row[0] for row in found if row[4]), None)
         vector = backend.chosen("column of vectors", vector, spaces, self.name)
         key = backend.chosen(f"column of keys ({', '.join(KEYS)})", key or primary, keys, self.name)
-        self.columns = {"vector": vector, "key": key}
+        self.columns, self._names = {"vector": vector, "key": key}, [row[0] for row in found]
         _, size, vectors_schema, *_ = spaces[vector]
         kind = KEYS[keys[key][0]]
         self.is_key = IS_KEY[kind]
@@ -192,7 +193,7 @@ class PostgreSQL(Database):
             'CREATE TABLE IF NOT EXISTS {side} (id text COLLATE "C" PRIMARY KEY, '
             "checksum bigint NOT NULL, nearest text NOT NULL, edges text NOT NULL)"
         )
-        values = {name: [record[name] for record in records] for name in RECORD}
+        values: dict[str, Any] = {name: [record[name] for record in records] for name in RECORD}
         self._run(
             "INSERT INTO {side} SELECT * FROM unnest(%(id)s::text[], %(checksum)s::bigint[], "
             "%(nearest)s::text[], %(edges)s::text[]) ON CONFLICT (id) DO UPDATE SET "
@@ -206,6 +207,22 @@ class PostgreSQL(Database):
 
     def detach(self) -> None:
         self._run("DROP TABLE IF EXISTS {side}")
+
+    def write_vectors(self, name: str, size: int, pages: Iterable[Page]) -> None:
+        if name in self._names:
+            raise InputError(
+                f"{self.name} has a column {name!r} already; drop it, or choose another name.",
+                "as_vector",
+            )
+        parts = {"new": _name(name), "size": sql.SQL(str(int(size)))}
+        with self.transaction():
+            self._run("ALTER TABLE {table} ADD COLUMN {new} {vector_type}({size})", None, parts)
+            for keys, vectors in pages:
+                self._run(
+                    "UPDATE {table} SET {new} = b.one::{vector_type} FROM unnest({keys}, "
+                    "%(vectors)s::text[]) b(key, one) WHERE {key} = b.key",
+                    None, parts, keys=keys, vectors=[str(one) for one in vectors.tolist()],
+                )  # fmt: skip
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -222,11 +239,13 @@ class PostgreSQL(Database):
         code, text = getattr(error, "sqlstate", None), str(error)
         return code or f"no code: {text}", text.rsplit("FATAL:", 1)[-1]
 
-    def _run(self, text: str, where: Any = None, **values: Any) -> list[Any]:
+    def _run(
+        self, text: str, where: Any = None, parts: Mapping[str, Any] = NO_PARTS, **values: Any
+    ) -> list[Any]:
         condition, bound = _condition(where)
         if taken := values.keys() & bound.keys():
             raise InputError(f"where binds {min(taken)!r}: give the value another name.", "where")
-        query = sql.SQL(text).format(**self._parts, condition=condition)
+        query = sql.SQL(text).format(**self._parts, **parts, condition=condition)
         try:
             return self._ask(query, {**values, **bound})
         except DatabaseError as error:

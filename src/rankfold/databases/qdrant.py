@@ -188,6 +188,22 @@ class Qdrant(Database):
         if self.call(self.client.collection_exists, self.table + SIDE):
             self.call(self.client.delete_collection, self.table + SIDE)
 
+    def write_vectors(self, name: str, size: int, pages: Iterable[Page]) -> None:
+        spaces = self.call(self.client.get_collection, self.table).config.params.vectors
+        own = spaces.get(name) if isinstance(spaces, dict) else None
+        if own is None or own.size != size or own.distance.value != "Dot" or name == self._vector:
+            raise InputError(
+                f"{self.name} has no vector {name!r} of {size} numbers by Dot; declare it when the "
+                "collection is made, as docs/shape_vectors.md shows.",
+                "as_vector",
+            )
+        for keys, vectors in pages:
+            points = [
+                models.PointVectors(id=key, vector={name: vector.tolist()})
+                for key, vector in zip(keys, vectors, strict=True)
+            ]
+            self.call(self.client.update_vectors, self.table, points)
+
     def told(self, error: Exception) -> tuple[str, str]:
         if isinstance(error, UnexpectedResponse):
             return str(error.status_code), error.content.decode(errors="replace")

@@ -34,7 +34,7 @@ from rankfold.neighbors.projected import PATIENCE
 from rankfold.solvers import LEAST_BUDGET, System
 
 TOP, FEW, WIDTH = 100, 10, 42
-BUDGETS = (500, 1000, 2000, LEAST_BUDGET, 4000, 8000, 16_000, None)
+BUDGETS = (500, 1000, LEAST_BUDGET, 4000, 8000, 16_000, None)
 RESIDUALS = (1e-3, 1e-4, 1e-6)
 MOST_SECONDS, MOST_MS = 15.0, 50
 N_QUERIES, N_CHECKED, N_TURNS, N_ELSEWHERE = 1000, 50, 30, 200

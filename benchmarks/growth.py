@@ -6,7 +6,7 @@ only smaller values show how local a query is. Every graph has 10 neighbours, al
 are the best 100. SciPy's conjugate gradients solve the same system on the whole graph, to a
 relative residual of 1e-4. Our answers are certified, and, beside SciPy's, solved to a tolerance of
 1e-4: both without a budget. Solved to 1e-10, SciPy's gradients give the true best 100, for some of
-the queries. Under "Default budget" at most 2,500 points are given a score, and the true best are
+the queries. Under "Default budget" at most 2,000 points are given a score, and the true best are
 those that are certified without a budget. An unseen vector is the middle of a point and its nearest
 neighbour; its own neighbours are searched when it is asked for.
 

@@ -140,11 +140,11 @@ def test_a_click_is_answered_from_few_points_unless_a_proof_is_asked_for(call):
         code = "m.requestQuery({...m.emptyQuery(), ...given[0]}).parameters"
         return call("query.js", code, asked)
 
-    assert parameters() == {"budget": 2500}
+    assert parameters() == {"budget": 2000}
     assert parameters(proven=True) == {"budget": "proven"}
-    assert parameters(method="pagerank", fusion="auto") == {"budget": 2500, "fusion": "auto"}
+    assert parameters(method="pagerank", fusion="auto") == {"budget": 2000, "fusion": "auto"}
     assert parameters(method="lcdp", proven=True, fusion="none") == {"fusion": "none"}
-    assert parameters(method="distance", fusion="none") == {"budget": 2500}
+    assert parameters(method="distance", fusion="none") == {"budget": 2000}
 
 
 def test_the_nearest_point_is_found(call):

@@ -106,12 +106,12 @@ def test_the_switch_asks_for_a_proof(shown, page, moons):
     expect(page.get_by_text("Proven", exact=True)).to_have_attribute("title", HINT)
     with shown.answered():
         page.get_by_text("Proven", exact=True).click()
-    assert sent == [[None, 2500], [None, "proven"]]
+    assert sent == [[None, 2000], [None, "proven"]]
     assert shown.link == f"#two-moons?ids={QUERY}&budget=proven"
     assert shown.ids("shape") == shape(moons, budget=None)
     with shown.answered():
         shown["proven"].press("Space")
-    assert sent[2:] == [[None, 2500]]
+    assert sent[2:] == [[None, 2000]]
     assert shown.link == f"#two-moons?ids={QUERY}"
 
 
@@ -123,7 +123,7 @@ def test_a_link_asks_for_a_proof_and_reset_takes_it_back(shown, page):
         shown["reset"].click()
     expect(shown["proven"]).not_to_be_checked()
     expect(shown["reset"]).to_be_hidden()
-    assert sent == [[None, "proven", "proven"], [None, 2500, 2500]]
+    assert sent == [[None, "proven", "proven"], [None, 2000, 2000]]
 
 
 @pytest.mark.parametrize(

@@ -132,10 +132,10 @@ def test_regions_rank_as_in_memory(large, parameters):
 
 def test_filters_of_a_region_rank_as_in_memory(large):
     collection, vectors, _ = large
-    ranker = RAN(n_neighbors=10, fusion="none", budget=2500).fit(vectors)
+    ranker = RAN(n_neighbors=10, fusion="none", budget=2000).fit(vectors)
     everybody = ranker.rank(5, top=900)
     results = collection.query(
-        5, where=lambda fields: fields["third"] == 1, top=40, fusion="none", budget=2500
+        5, where=lambda fields: fields["third"] == 1, top=40, fusion="none", budget=2000
     )
     same(results, range(MANY), everybody, keep=lambda place: place % 3 == 1)
 

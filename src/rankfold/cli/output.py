@@ -337,8 +337,8 @@ def ending(solution: Solution) -> str:
     >>> import numpy as np
     >>> from rankfold.types import Solution
     >>> nothing = np.empty(0, dtype=int), np.empty(0)
-    >>> ending(Solution(*nothing, bound=0.0123, stopped="budget", n_touched=2500))
-    'Ended at its budget, 2,500 points seen; scores are off by at most 0.012. The results are not \
+    >>> ending(Solution(*nothing, bound=0.0123, stopped="budget", n_touched=2000))
+    'Ended at its budget, 2,000 points seen; scores are off by at most 0.012. The results are not \
 proven to be the best: --budget proven goes on.'
     """
     off = f"scores are off by at most {solution.bound:.2g}"

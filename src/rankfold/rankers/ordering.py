@@ -182,7 +182,10 @@ class Fusion(NamedTuple):
         """
         mixture, most = self.mixture(hood.hubness), self.n_candidates(top)
         usable = (solution.scores > 0) & ~_among(solution.points, query.indices)
-        best = _best(solution.points, solution.scores, usable, most)
+        if solution.complete:
+            best = _best(solution.points, solution.scores, usable, most)
+        else:  # they are in order
+            best = np.flatnonzero(usable)
         cut, best = len(best) > most, best[:most]
         points, shape, beyond = solution.points[best], solution.scores[best], np.inf
         if self.kind == "reciprocal_rank":
@@ -356,14 +359,20 @@ def ordered(
         certified = solution.certified or top >= engine.n_alive - len(query.indices)
         return solution.take(slice(0, top), certified=certified)
     own = _among(solution.points, query.indices)
-    points, scores = solution.points[~own], solution.scores[~own]
+    kept = ~own
     if len(solution.points) > engine.n_alive and engine.alive is not None:
-        left = engine.alive[points]
-        points, scores = points[left], scores[left]
+        kept &= engine.alive[solution.points]
+    places = np.flatnonzero(kept)
+    points, scores = solution.points[places], solution.scores[places]
     wanted = others_wanted(query, top, include_query)
     n_others = engine.n_alive - len(query.indices)
     by_distance = solution.solver == "distance"  # every score counts, none stands for "unreached"
     up = _best(points, scores, (scores > 0) | by_distance, wanted)
+    if len(up) > wanted > 0 and not include_query:
+        outside = max(scores[up[wanted]], beyond if fused else -np.inf)
+        clear = bool(scores[up[wanted - 1]] > outside + 2 * solution.bound)
+        proven = clear if fused else solution.certified or (solution.complete and clear)
+        return solution.take(places[up[:wanted]], certified=proven)
     indices, values = points[up], scores[up]
     outside = -np.inf  # the score of the best point that is left out
     if len(indices) > wanted:

@@ -24,7 +24,7 @@ DIRECT_LIMIT = 5_000
 WHOLE_SHARE = 0.25
 """Share of the points that is asked for beyond which "auto" solves the whole graph."""
 
-LEAST_BUDGET, BUDGET_PER_RESULT = 2_500, 25
+LEAST_BUDGET, BUDGET_PER_RESULT = 2_000, 20
 """What ``budget="auto"`` stands for: so many points at least, and so many for every result."""
 
 RESERVE = 2
@@ -58,7 +58,7 @@ class Solvers:
         A name of SOLVERS; or "auto": "direct" for up to 5,000 points; beyond that "region", and
         "cg" where every pair of points has a weight or more than a quarter of them is asked for.
     budget : int, "auto" or None
-        How many points the region solver may give a score: about 2,500 by default, and three
+        How many points the region solver may give a score: about 2,000 by default, and three
         times as many for the few queries whose end of the top is in doubt.
     tol : float
     n_alive : int, optional
@@ -108,9 +108,9 @@ class Solvers:
         >>> system = System.ran(sparse.csr_array((100_000, 100_000)), 1.0)
         >>> solvers = Solvers(system, "auto", budget="auto", tol=1e-6)
         >>> solvers.effort(10).budget, solvers.effort(1000).budget
-        (2500, 25000)
+        (2000, 20000)
         >>> solvers.effort(10).reserve
-        5000
+        4000
         """
         budget, reserve = self.budget, 0
         if isinstance(budget, str):

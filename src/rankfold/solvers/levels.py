@@ -68,8 +68,8 @@ FINAL_DEPTH = 0.03
 
 NEAR, MOST_DOUBT = 0.06, 2.6
 """Scores that count as near the end of the top, in proportion to it; and how many times as many
-as the top has may lie within a mean error of its end before the region grows on. One in six
-queries of MNIST has more, among them all that would miss more than three of their best 100."""
+as the top has may lie within a mean error of its end before the region grows on. Four in ten
+queries of MNIST have more, among them all that would miss more than three of their best 100."""
 
 LIKELY, DOUBTFUL = 0.2, 0.05
 """Distances from the end of an uncertain top, in levels, within which guesses are made better."""

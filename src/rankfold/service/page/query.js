@@ -33,7 +33,7 @@ export const DEFAULT_SMOOTHNESS = 30;
 export const BUDGET_METHODS = ["ran", "distance", "pagerank", "manifold"];
 
 /** Points that may get a score: so few that a click is answered at once, in an index of any size. */
-const BUDGET = 2500;
+const BUDGET = 2000;
 
 /** Names of columns whose texts identify points; others are likelier to hold classes. */
 const TEXT_COLUMNS = new Set(["text", "title", "name", "caption", "summary", "abstract", "description", "body", "content"]);

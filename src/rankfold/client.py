@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, NamedTuple, Self
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import numpy as np
 
@@ -40,6 +40,15 @@ class Hit(NamedTuple):
     payload: dict[str, Any]
     lists: dict[str, Any] | None = None
     proven: bool | None = None
+
+
+@dataclass(frozen=True)
+class Reranked:
+    """A candidate: its place among those that were sent, its score, and its id where it has one."""
+
+    index: int
+    relevance_score: float
+    id: int | str | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,12 +96,26 @@ class _Call:
 class _Calls:
     """What can be asked; a client sends each call, and returns what is read from its answer."""
 
-    def __init__(self, address: str, key: str | None, timeout: float, retries: int) -> None:
+    def __init__(
+        self,
+        address: str,
+        key: str | None,
+        timeout: float,
+        retries: int,
+        traceparent: Callable[[], str | None] | None,
+    ) -> None:
         headers = {} if key is None else {"Authorization": f"Bearer {key}"}
+        self._traceparent = traceparent
         self._options: dict[str, Any] = {
             "base_url": address, "headers": headers, "timeout": timeout
         }  # fmt: skip
         self._address, self._retries = address, retries
+
+    def _health(self) -> _Call:
+        return _Call("GET", "/health", None, lambda found: found)
+
+    def _metrics(self) -> _Call:
+        return _Call("GET", "/metrics", None, lambda found: found)
 
     def _indexes(self) -> _Call:
         return _Call("GET", "/v1/indexes", None, lambda found: found["indexes"])
@@ -110,6 +133,24 @@ class _Calls:
         body = _plain({"query": query, "id": point})
         return _Call("POST", _path(index, "explain"), body, lambda found: found)
 
+    def _map(self, index: str, column: str | None, limit: int | None) -> _Call:
+        given = {"column": column, "limit": limit}
+        asked = urlencode({name: value for name, value in given.items() if value is not None})
+        path = _path(index, "map")
+        return _Call("GET", f"{path}?{asked}" if asked else path, None, lambda found: found)
+
+    def _rerank(
+        self,
+        index: str,
+        query: Any,
+        documents: Sequence[str] | None,
+        ids: Sequence[int | str] | None,
+        top_n: int | None,
+    ) -> _Call:
+        given = {"query": query, "documents": documents, "ids": ids, "top_n": top_n}
+        body = _plain({name: value for name, value in given.items() if value is not None})
+        return _Call("POST", _path(index, "rerank"), body, _reranked)
+
     def _get(self, index: str, ids: Sequence[int | str], vectors: bool) -> _Call:
         return self._post(index, "points", {"ids": ids, "vectors": vectors}, "points")
 
@@ -118,6 +159,11 @@ class _Calls:
 
     def _remove(self, index: str, ids: Sequence[int | str]) -> _Call:
         return self._post(index, "remove", {"ids": ids}, "ids")
+
+    def _headers(self) -> dict[str, str]:
+        """Return the headers of one request."""
+        traceparent = None if self._traceparent is None else self._traceparent()
+        return {} if traceparent is None else {"traceparent": traceparent}
 
     def _wait(self, response: httpx.Response, attempt: int) -> float | None:
         """Return the seconds after which to ask again, or None where it is no use."""
@@ -132,7 +178,8 @@ class _Calls:
     def _result(self, call: _Call, response: httpx.Response) -> Any:
         """Read an answer, or raise what it says."""
         if response.is_success:
-            return call.read(response.json())
+            plain = response.headers.get("Content-Type", "").startswith("text/plain")
+            return call.read(response.text if plain else response.json())
         try:
             detail = str(response.json()["detail"])
         except (ValueError, KeyError, TypeError):
@@ -165,6 +212,9 @@ class Client(_Calls):
         Seconds to wait for an answer.
     retries : int
         How often to ask again while the service is busy.
+    traceparent : callable, optional
+        Returns the header of W3C Trace Context for the request that is about to be sent, or None;
+        the log of the service then names its trace.
 
     Examples
     --------
@@ -176,15 +226,23 @@ class Client(_Calls):
     """
 
     def __init__(
-        self, address: str, key: str | None = None, *, timeout: float = 30.0, retries: int = 3
+        self,
+        address: str,
+        key: str | None = None,
+        *,
+        timeout: float = 30.0,
+        retries: int = 3,
+        traceparent: Callable[[], str | None] | None = None,
     ) -> None:
-        super().__init__(address, key, timeout, retries)
+        super().__init__(address, key, timeout, retries, traceparent)
         self._http = httpx.Client(**self._options)
 
     def _send(self, call: _Call) -> Any:
         for attempt in range(self._retries + 1):
             try:
-                response = self._http.request(call.verb, call.path, json=call.body)
+                response = self._http.request(
+                    call.verb, call.path, json=call.body, headers=self._headers()
+                )
             except httpx.TransportError as error:
                 raise self._unreachable(error) from error
             pause = self._wait(response, attempt)
@@ -210,6 +268,36 @@ class Client(_Calls):
     def query_batch(self, index: str, queries: Sequence[dict[str, Any]]) -> list[Answer]:
         """Answer several queries in one request, up to 64."""
         found: list[Answer] = self._send(self._query(index, queries))
+        return found
+
+    def rerank(
+        self,
+        index: str,
+        query: str | Sequence[float],
+        documents: Sequence[str] | None = None,
+        *,
+        ids: Sequence[int | str] | None = None,
+        top_n: int | None = None,
+    ) -> list[Reranked]:
+        """Put texts, or points by their ``ids``, in order for a text or a vector; best first."""
+        found: list[Reranked] = self._send(self._rerank(index, query, documents, ids, top_n))
+        return found
+
+    def map(
+        self, index: str, column: str | None = None, *, limit: int | None = None
+    ) -> dict[str, Any]:
+        """Return where points are drawn, with a column of their payload where one is named."""
+        found: dict[str, Any] = self._send(self._map(index, column, limit))
+        return found
+
+    def health(self) -> dict[str, Any]:
+        """Return ``status`` and ``version`` of the service."""
+        found: dict[str, Any] = self._send(self._health())
+        return found
+
+    def metrics(self) -> str:
+        """Return what the service measures about itself, as Prometheus reads it."""
+        found: str = self._send(self._metrics())
         return found
 
     def find(self, index: str, words: str, **fields: Any) -> list[dict[str, Any]]:
@@ -270,15 +358,23 @@ class AsyncClient(_Calls):
     """The same as `Client`, to be awaited; to be closed, or used with ``async with``."""
 
     def __init__(
-        self, address: str, key: str | None = None, *, timeout: float = 30.0, retries: int = 3
+        self,
+        address: str,
+        key: str | None = None,
+        *,
+        timeout: float = 30.0,
+        retries: int = 3,
+        traceparent: Callable[[], str | None] | None = None,
     ) -> None:
-        super().__init__(address, key, timeout, retries)
+        super().__init__(address, key, timeout, retries, traceparent)
         self._http = httpx.AsyncClient(**self._options)
 
     async def _send(self, call: _Call) -> Any:
         for attempt in range(self._retries + 1):
             try:
-                response = await self._http.request(call.verb, call.path, json=call.body)
+                response = await self._http.request(
+                    call.verb, call.path, json=call.body, headers=self._headers()
+                )
             except httpx.TransportError as error:
                 raise self._unreachable(error) from error
             pause = self._wait(response, attempt)
@@ -304,6 +400,36 @@ class AsyncClient(_Calls):
     async def query_batch(self, index: str, queries: Sequence[dict[str, Any]]) -> list[Answer]:
         """Answer several queries in one request, up to 64."""
         found: list[Answer] = await self._send(self._query(index, queries))
+        return found
+
+    async def rerank(
+        self,
+        index: str,
+        query: str | Sequence[float],
+        documents: Sequence[str] | None = None,
+        *,
+        ids: Sequence[int | str] | None = None,
+        top_n: int | None = None,
+    ) -> list[Reranked]:
+        """Put texts, or points by their ``ids``, in order for a text or a vector; best first."""
+        found: list[Reranked] = await self._send(self._rerank(index, query, documents, ids, top_n))
+        return found
+
+    async def map(
+        self, index: str, column: str | None = None, *, limit: int | None = None
+    ) -> dict[str, Any]:
+        """Return where points are drawn, with a column of their payload where one is named."""
+        found: dict[str, Any] = await self._send(self._map(index, column, limit))
+        return found
+
+    async def health(self) -> dict[str, Any]:
+        """Return ``status`` and ``version`` of the service."""
+        found: dict[str, Any] = await self._send(self._health())
+        return found
+
+    async def metrics(self) -> str:
+        """Return what the service measures about itself, as Prometheus reads it."""
+        found: str = await self._send(self._metrics())
         return found
 
     async def find(self, index: str, words: str, **fields: Any) -> list[dict[str, Any]]:
@@ -378,6 +504,10 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list | tuple | range):
         return [_plain(one) for one in value]
     return value
+
+
+def _reranked(found: dict[str, Any]) -> list[Reranked]:
+    return [Reranked(one["index"], one["relevance_score"], one["id"]) for one in found["results"]]
 
 
 def _answers(found: dict[str, Any]) -> list[Answer]:

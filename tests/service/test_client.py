@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from running_service import KEY, running
 
-from rankfold import Index, InputError
+from rankfold import RAN, Index, InputError
 from rankfold.client import AsyncClient, Client
 from rankfold.errors import UnreachableError
 from rankfold.service import Settings, create_app
@@ -84,6 +84,44 @@ def test_what_there_is(asking, index):
     np.testing.assert_allclose(point["vector"], index.vectors(["d5"])[0])
     reason = asking.explain("digits", 7, ids=[3])
     assert reason["point"] == 7
+
+
+def test_candidates_are_put_in_order(asking, index, digits):
+    ids = index.query("d5", top=30, method="distance").ids
+    found = asking.rerank("digits", digits.X[5], ids=ids, top_n=4)
+    expected = RAN().fit(index.vectors(ids)).rank(vectors=digits.X[5], top=4)
+    assert [one.index for one in found] == expected.indices.tolist()
+    assert [one.id for one in found] == [ids[place] for place in expected.indices]
+    np.testing.assert_allclose([one.relevance_score for one in found], expected.scores)
+
+
+def test_every_route_can_be_asked(asking, index, client, kind):
+    assert asking.health()["status"] == "ok"
+    assert "rankfold_requests_total" in asking.metrics()
+    drawn = asking.map("digits", "digit", limit=7)
+    assert len(drawn["ids"]) == len(drawn["values"]) == 7
+    assert len(asking.map("digits")["ids"]) == len(index)
+    described = client.get("/openapi.json").json()["paths"]
+    verbs = {path.rpartition("/")[2] for path in described} - {"{name}"}
+    other_names = {"points": "get"}
+    for verb in verbs:
+        method = other_names.get(verb, verb)
+        assert callable(getattr(Client, method)), verb
+        assert callable(getattr(AsyncClient, method)), verb
+
+
+PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
+
+def test_a_trace_is_passed_on(kind, busy):
+    address, serve, seen = busy
+    thread = Thread(target=serve, args=(1, 3))
+    thread.start()
+    with kind(address, retries=2, traceparent=iter([PARENT, None, PARENT]).__next__) as asking:
+        asking.indexes()
+        asking.indexes()
+    thread.join()
+    assert [f"traceparent: {PARENT}".encode() in one for one in seen] == [True, False, True]
 
 
 def test_what_is_wrong_is_said(asking, kind, client):

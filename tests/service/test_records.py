@@ -225,3 +225,56 @@ warnings.warn("take care")
     assert lines[1]["status"] == 200
     assert "take care" in lines[2]["event"]
     assert len(lines) == 3
+
+
+TRACE, SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
+
+
+@pytest.mark.parametrize("path", ["/health", "/fail/bug", "/nothing"])
+def test_the_trace_of_a_client_is_in_the_log_and_in_the_answer(path, caplog):
+    app, _ = guarded()
+    caplog.set_level(logging.INFO, "rankfold.service")
+    headers = {"traceparent": f"00-{TRACE}-{SPAN}-01"}
+    (response,) = answers(app, ("GET", path, {"headers": headers}))
+    version, trace, span, flags = response.headers["traceparent"].split("-")
+    assert (version, trace, flags) == ("00", TRACE, "01")
+    assert span != SPAN
+    lines = [json.loads(JsonLines().format(one)) for one in caplog.records]
+    assert len(lines) == (2 if path == "/fail/bug" else 1)
+    for line in lines:
+        assert (line["trace_id"], line["span_id"], line["parent_id"]) == (TRACE, span, SPAN)
+        assert line["request_id"] == response.headers["X-Request-ID"]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "",
+        "hello",
+        f"00-{TRACE}-{SPAN}",
+        f"00-{TRACE}-{SPAN}-01-more",
+        f"ff-{TRACE}-{SPAN}-01",
+        f"00-{TRACE.upper()}-{SPAN}-01",
+        f"00-{'0' * 32}-{SPAN}-01",
+        f"00-{TRACE}-{'0' * 16}-01",
+        f"00-{TRACE}-{SPAN}-01, 00-{TRACE}-{SPAN}-01",
+    ],
+)
+def test_a_malformed_trace_is_ignored(given, caplog):
+    app, _ = guarded()
+    caplog.set_level(logging.INFO, "rankfold.service")
+    (response,) = answers(app, ("GET", "/health", {"headers": {"traceparent": given}}))
+    assert response.status_code == 200
+    assert "traceparent" not in response.headers
+    assert "trace_id" not in json.loads(JsonLines().format(caplog.records[-1]))
+
+
+def test_a_trace_that_is_given_twice_is_ignored_and_a_later_version_is_read():
+    app, _ = guarded()
+    twice = [("traceparent", f"00-{TRACE}-{SPAN}-01")] * 2
+    later = [("traceparent", f"cc-{TRACE}-{SPAN}-01-what-is-new")]
+    first, second = answers(
+        app, ("GET", "/health", {"headers": twice}), ("GET", "/health", {"headers": later})
+    )
+    assert "traceparent" not in first.headers
+    assert second.headers["traceparent"].startswith(f"00-{TRACE}-")

@@ -51,6 +51,7 @@ OPERATIONS = [
     ("GET", "/v1/indexes/{name}"),
     ("GET", "/v1/indexes/{name}/map"),
     ("POST", "/v1/indexes/{name}/query"),
+    ("POST", "/v1/indexes/{name}/rerank"),
     ("POST", "/v1/indexes/{name}/find"),
     ("POST", "/v1/indexes/{name}/count"),
     ("POST", "/v1/indexes/{name}/scroll"),
@@ -63,6 +64,7 @@ OPERATIONS = [
 WRITES = ("add", "update", "remove")
 VALID = {
     "query": {"queries": [{"ids": [1]}]},
+    "rerank": {"query": [0.0, 1.0], "ids": [1, 2, 3]},
     "find": {"words": "red"},
     "count": {},
     "scroll": {},

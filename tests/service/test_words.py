@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from running_service import BEARER, KEY, running
 
-from rankfold import Index
+from rankfold import RAN, Index
 from rankfold.service import Settings, create_app
 
 NOTES = ["a chess engine", "undo in an image editor", "a board game", "mail in a terminal"]
@@ -137,3 +137,45 @@ def test_a_model_that_does_not_work_is_no_fault_of_the_client(tmp_path, monkeypa
         assert response.status_code == 503
         assert "vectors of texts" in response.json()["detail"]
         assert client.post("/v1/indexes/notes/query", json={"queries": [{"ids": [0]}]}).is_success
+
+
+CANDIDATES = ["chess openings", "a terminal for mail", "an editor of images", "board games"]
+
+
+def test_texts_are_put_in_order_as_the_embedder_sees_them(post):
+    asked = {"query": "games on a board", "documents": CANDIDATES}
+    answer = post("rerank", asked)
+    expected = RAN(metric="cosine").fit(letters(CANDIDATES))
+    ranking = expected.rank(vectors=letters([asked["query"]])[0])
+    found = answer["results"]
+    assert answer["model"] == "ran"
+    assert [one["index"] for one in found] == ranking.indices.tolist()
+    np.testing.assert_allclose([one["relevance_score"] for one in found], ranking.scores)
+    assert all(one["id"] is None and one["document"] is None for one in found)
+    objects = [{"text": text} for text in CANDIDATES]
+    shown = post("rerank", asked | {"documents": objects, "top_n": 2, "return_documents": True})
+    assert [one["index"] for one in shown["results"]] == ranking.indices.tolist()[:2]
+    assert shown["results"][0]["document"] == {"text": CANDIDATES[ranking.indices[0]]}
+
+
+def test_points_are_put_in_order_for_a_text(post):
+    found = post("rerank", {"query": NOTES[2], "ids": [3, 2, 0], "top_n": 9})["results"]
+    assert len(found) == 3
+    assert (found[0]["index"], found[0]["id"]) == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"query": "a"}, "body"),
+        ({"query": "a", "ids": [1], "documents": ["b"]}, "body"),
+        ({"query": "a", "documents": []}, "documents"),
+        ({"query": "a", "ids": [99]}, "ids"),
+        ({"query": [1.0, 2.0], "ids": [1, 2]}, "query"),
+        ({"query": "a", "ids": [1], "top_n": 0}, "top_n"),
+        ({"query": "a", "ids": [1], "model": "another"}, "model"),
+    ],
+)
+def test_what_cannot_be_put_in_order(post, body, field):
+    (error, *_) = post("rerank", body, status=422)["errors"]
+    assert error["field"].startswith(field)

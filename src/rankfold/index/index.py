@@ -653,6 +653,11 @@ class Index:
         with self._backend.current() as engine:
             return engine.vectors(self._backend.store.slots_of(as_list(ids)))
 
+    def text_vectors(self, texts: Any) -> FloatArray:
+        """Return the vectors that the embedder of the index makes of texts."""
+        with about("texts"):
+            return self._texts.embed(as_list(texts))
+
     def payload(self, ids: Any, columns: Sequence[str] | None = None) -> dict[str, list[Any]]:
         """Return the payload of points, column by column; all columns if none are named."""
         with self._backend.current():

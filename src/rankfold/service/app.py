@@ -17,6 +17,7 @@ from rankfold.service.handlers import Served
 from rankfold.service.limits import Settings
 from rankfold.service.middleware import protect
 from rankfold.service.problems import describe
+from rankfold.service.reference import reference_router
 from rankfold.service.responses import Health
 from rankfold.service.routes import page_router
 
@@ -79,7 +80,7 @@ def create_app(
     )
     app.state.served = {served.name: served for served in (*own, *given)}
     protect(app, settings, {**indexes, **examples})
-    for router in (routes.read_router, routes.write_router, page_router()):
+    for router in (routes.read_router, routes.write_router, page_router(), reference_router()):
         app.include_router(router)
 
     @app.head("/health", include_in_schema=False)

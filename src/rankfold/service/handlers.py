@@ -33,6 +33,7 @@ from rankfold.service.requests import (
     LookupRequest,
     NewPoint,
     QueryRequest,
+    RerankRequest,
     ScrollRequest,
 )
 from rankfold.service.responses import Limits
@@ -383,6 +384,45 @@ def _alternations(results: Results, method: str) -> int | None:
         return None
     trace = results.ranking.trace
     return 1 if trace is None else trace.n_alternations
+
+
+def rerank(served: Served, wanted: RerankRequest) -> dict[str, Any]:
+    """Put candidates in order, on the graph of these alone."""
+    index, texts = served.index, wanted.texts
+    candidates = "documents" if texts else "ids"
+    with index.reading(), about(candidates):
+        metric = index.info()["metric"]
+        points = _embedded(served, texts) if texts else index.vectors(wanted.ids)
+    with about("query"):
+        asked = _embedded(served, [wanted.query]) if isinstance(wanted.query, str) else wanted.query
+    check_stopped()
+    with about(candidates):
+        ranker = RANKERS[wanted.model](metric=metric).fit(points)
+    with about("query"):
+        ranking = ranker.rank(vectors=asked, top=min(wanted.top_n or len(points), len(points)))
+    found = zip(ranking.indices.tolist(), ranking.scores.tolist(), strict=True)
+    return {
+        "model": wanted.model,
+        "results": [
+            {
+                "index": place,
+                "relevance_score": score,
+                "id": None if wanted.ids is None else wanted.ids[place],
+                "document": {"text": texts[place]} if texts and wanted.return_documents else None,
+            }
+            for place, score in found
+        ],
+    }
+
+
+def _embedded(served: Served, texts: list[str]) -> FloatArray:
+    """Return the vectors of texts, where the index has an embedder."""
+    if not served.index.has_words:
+        raise InputError(
+            "texts are not offered here: a collection has no embedder; send ids, and the vector of "
+            "the query."
+        )
+    return cast(Index, served.index).text_vectors(texts)
 
 
 def find(served: Served, wanted: FindRequest) -> dict[str, Any]:

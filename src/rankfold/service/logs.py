@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import warnings
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -13,6 +14,56 @@ from sklearn.exceptions import ConvergenceWarning
 from starlette.types import Scope
 
 PLACE = "rankfold.record"
+FIELDS = (
+    "request_id", "trace_id", "span_id", "parent_id", "method", "route", "status", "milliseconds",
+)  # fmt: skip
+LOGGERS = ("rankfold", "rankfold.service", "uvicorn", "py.warnings")
+TRACE_PARENT = re.compile(
+    r"(?!ff)(?P<version>[0-9a-f]{2})-(?!0{32})(?P<trace>[0-9a-f]{32})-(?!0{16})(?P<span>[0-9a-f]{16})"
+    r"-(?P<flags>[0-9a-f]{2})(?P<more>-.*)?"
+)
+"""The header ``traceparent`` of W3C Trace Context; later versions may append fields."""
+
+
+@dataclass(frozen=True)
+class Trace:
+    """The place of a request in a trace that its client has begun (W3C Trace Context).
+
+    Parameters
+    ----------
+    trace_id : str
+    parent_id : str
+        The span of the client.
+    flags : str
+    span_id : str
+        Of this request.
+    """
+
+    trace_id: str
+    parent_id: str
+    flags: str
+    span_id: str = field(default_factory=lambda: token_hex(8))
+
+    @classmethod
+    def of(cls, header: str) -> Trace | None:
+        """Read the header ``traceparent``; None for one that is malformed.
+
+        Examples
+        --------
+        >>> Trace.of("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01").parent_id
+        'b7ad6b7169203331'
+        >>> Trace.of("00-0af7651916cd43dd8448eb211c80319c-0000000000000000-01") is None
+        True
+        """
+        found = TRACE_PARENT.fullmatch(header)
+        if found is None or (found["version"] == "00" and found["more"]):
+            return None
+        return cls(found["trace"], found["span"], found["flags"])
+
+    @property
+    def header(self) -> str:
+        """What the answer says: the same trace, and the span of this request."""
+        return f"00-{self.trace_id}-{self.span_id}-{self.flags}"
 
 
 @dataclass
@@ -20,8 +71,20 @@ class Record:
     """Notes about one request, for the log and the metrics."""
 
     request_id: str = field(default_factory=lambda: token_hex(8))
+    trace: Trace | None = None
     reason: str = ""
     level: int = logging.INFO
+
+    def names(self) -> dict[str, str]:
+        """Return what names the request in every line of the log about it."""
+        if self.trace is None:
+            return {"request_id": self.request_id}
+        return {
+            "request_id": self.request_id,
+            "trace_id": self.trace.trace_id,
+            "span_id": self.trace.span_id,
+            "parent_id": self.trace.parent_id,
+        }
 
 
 def record_of(scope: Scope) -> Record:
@@ -30,10 +93,6 @@ def record_of(scope: Scope) -> Record:
         scope[PLACE] = Record()
     record: Record = scope[PLACE]
     return record
-
-
-FIELDS = ("request_id", "method", "route", "status", "milliseconds")
-LOGGERS = ("rankfold", "rankfold.service", "uvicorn", "py.warnings")
 
 
 class JsonLines(logging.Formatter):

@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rankfold.errors import StorageError
 from rankfold.service.limits import Limiter, Settings
-from rankfold.service.logs import PLACE, Record
+from rankfold.service.logs import PLACE, Record, Trace
 from rankfold.service.problems import ProblemError
 
 METHODS = ("GET", "HEAD", "POST", "OPTIONS")
@@ -156,6 +156,8 @@ class Recorder:
                 status = message["status"]
                 headers = MutableHeaders(scope=message)
                 headers.update({**HEADERS, "X-Request-ID": record.request_id})
+                if record.trace is not None:
+                    headers["traceparent"] = record.trace.header
             await send(message)
 
         try:
@@ -169,7 +171,7 @@ class Recorder:
         if record.reason:
             self._metrics.rejected(record.reason)
         fields = {
-            "request_id": record.request_id,
+            **record.names(),
             "method": scope["method"],
             "route": route,
             "status": status,
@@ -180,5 +182,8 @@ class Recorder:
 
 def _new_record(scope: Scope) -> Record:
     """Begin the notes; a client's own id is kept where it is short and plain."""
-    given = Headers(scope=scope).get("x-request-id", "")
-    return Record(given) if PLAIN.fullmatch(given) else Record()
+    headers = Headers(scope=scope)
+    given, parents = headers.get("x-request-id", ""), headers.getlist("traceparent")
+    record = Record(given) if PLAIN.fullmatch(given) else Record()
+    record.trace = Trace.of(parents[0]) if len(parents) == 1 else None
+    return record

@@ -43,7 +43,7 @@ class _Refusal(Response):
         await problem.response(scope)(scope, receive, send)
 
 
-OPEN = ("/", "/health", "/openapi.json")
+OPEN = ("/", "/health", "/openapi.json", "/docs", "/docs/style.css")
 OPEN_FOLDER = "/page/"
 
 scheme = HTTPBearer(
@@ -59,7 +59,7 @@ Given = Annotated[HTTPAuthorizationCredentials | None, Security(scheme)]
 class KeyGuard:
     """Middleware that requires the key, where one is set, before the body of a request is read.
 
-    Only the page, its files, ``/health`` and ``/openapi.json`` are open.
+    Only the page, its files, ``/health`` and the description of the API are open.
 
     Parameters
     ----------
@@ -375,8 +375,8 @@ def protect(app: FastAPI, settings: Settings, indexes: Mapping[str, Sized]) -> N
             Origins,
             allow_origins=settings.origins,
             allow_methods=["GET", "POST"],
-            allow_headers=["Authorization", "Content-Type", "X-Request-ID"],
-            expose_headers=["Retry-After", "X-Request-ID"],
+            allow_headers=["Authorization", "Content-Type", "X-Request-ID", "traceparent"],
+            expose_headers=["Retry-After", "X-Request-ID", "traceparent"],
         )
     app.add_middleware(Recorder, metrics=metrics)
     _add_metrics(app, metrics)

@@ -268,7 +268,7 @@ def problem_of(error: Exception) -> ProblemError | None:
 def unexpected(error: Exception, scope: Scope) -> ProblemError:
     """Log an error that is ours, and return a problem that keeps it to ourselves."""
     if isinstance(error, UnreachableError):
-        log.warning(str(error), extra={"request_id": record_of(scope).request_id})
+        log.warning(str(error), extra=record_of(scope).names())
         return ProblemError(
             503,
             "the database of this index does not answer at the moment; try again later. If this "
@@ -276,7 +276,7 @@ def unexpected(error: Exception, scope: Scope) -> ProblemError:
             headers={"Retry-After": "5"},
             reason="database",
         )
-    log.error("error", exc_info=error, extra={"request_id": record_of(scope).request_id})
+    log.error("error", exc_info=error, extra=record_of(scope).names())
     if isinstance(error, EmbedderError | MissingExtraError):
         return ProblemError(
             503,

@@ -325,6 +325,55 @@ class ExplainRequest(Body):
     )
 
 
+class RerankDocument(Body):
+    """A document as an object, in the place of its text alone."""
+
+    text: Sentence
+
+
+class RerankRequest(Body):
+    """Candidates to put in order for a query: either `documents` or `ids`."""
+
+    query: Sentence | Vector = Field(
+        description="A text, where the index has an embedder; or a vector."
+    )
+    documents: (
+        Annotated[
+            list[Sentence | RerankDocument],
+            Field(fail_fast=True, min_length=1, max_length=MOST_POINTS),
+        ]
+        | None
+    ) = Field(default=None, description="Texts, of which the embedder of the index makes vectors.")
+    ids: Some | None = Field(default=None, description="Points of the index, in their place.")
+    top_n: Annotated[StrictInt, Field(ge=1)] | None = Field(
+        default=None, description="How many results; all candidates where null."
+    )
+    return_documents: StrictBool = Field(
+        default=False, description="Whether results repeat the texts that were sent."
+    )
+    model: Literal["ran"] = Field(
+        default="ran", description="What ranks; clients of other services send such a field."
+    )
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={"examples": [{"query": [0.0, 1.0], "ids": [0, 1, 2], "top_n": 2}]},
+    )
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> RerankRequest:
+        if (self.documents is None) == (self.ids is None):
+            raise ValueError("give the candidates either as documents or as ids")
+        return self
+
+    @property
+    def texts(self) -> list[str]:
+        """The texts of the documents."""
+        return [
+            one.text if isinstance(one, RerankDocument) else one for one in self.documents or ()
+        ]
+
+
 class LookupRequest(Body):
     """Points to look up."""
 

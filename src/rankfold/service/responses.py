@@ -141,6 +141,32 @@ class FindResponse(BaseModel):
     results: list[Match]
 
 
+class ReturnedDocument(BaseModel):
+    """A document that was sent."""
+
+    text: str
+
+
+class RerankResult(BaseModel):
+    """A candidate and its score."""
+
+    index: int = Field(description="The place among the documents or ids that were sent, from 0.")
+    relevance_score: float = Field(
+        description="By which results are in order; it compares candidates of the same request."
+    )
+    id: Id | None = Field(description="Of the point, where ids were sent; else null.")
+    document: ReturnedDocument | None = Field(
+        description="The text that was sent, with `return_documents`; else null."
+    )
+
+
+class RerankResponse(BaseModel):
+    """Candidates, best first."""
+
+    model: Literal["ran"]
+    results: list[RerankResult]
+
+
 class PathStep(BaseModel):
     """One edge of a path, away from the query."""
 

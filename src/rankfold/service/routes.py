@@ -112,6 +112,12 @@ async def query(
     return response
 
 
+@read_router.post("/{name}/rerank", response_model=responses.RerankResponse)
+async def rerank(served: Chosen, body: requests.RerankRequest, limiter: Limited) -> JSONResponse:
+    """Put candidates in order for a query, by the shape that they have among each other."""
+    return await limiter.answer("heavy", handlers.rerank, served, body)
+
+
 @read_router.post("/{name}/find", response_model=responses.FindResponse)
 async def find(served: Chosen, body: requests.FindRequest, limiter: Limited) -> JSONResponse:
     """Find points by words in the texts of their payload."""

@@ -8,6 +8,8 @@ import pytest
 
 from rankfold import datasets
 
+os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "False"  # is read when haystack is imported
+
 NEARBY = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 

@@ -1,15 +1,14 @@
 """LangChain: a retriever over an index, and a re-ranker of documents."""
 
-import asyncio
-
 import numpy as np
 import pytest
-from integrations.embedded_digits import X, build_index, nearest, texts, vector
+from integrations.embedded_digits import Threads, X, build_index, nearest, texts, vector
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.runnables import RunnableLambda
 
 from rankfold import RAN, Distance, InputError
+from rankfold.integrations import langchain
 from rankfold.integrations.langchain import IndexRetriever, RankCompressor
 
 ASKED = 500
@@ -38,7 +37,6 @@ def test_the_retriever_gives_what_the_index_answers(index):
     assert [one.metadata["label"] for one in found] == results.payload["label"]
     scores = [one.metadata["relevance_score"] for one in found]
     np.testing.assert_array_equal(scores, results.scores)
-    assert asyncio.run(retriever.ainvoke(f"digit {ASKED}")) == found
 
 
 def test_the_retriever_passes_options_and_joins_a_chain(index):
@@ -99,3 +97,43 @@ def test_what_is_no_ranker_is_refused():
         RankCompressor(embeddings=Digits(), ranker="ran")
     with pytest.raises(InputError, match="top is 0"):
         RankCompressor(embeddings=Digits(), top=0).compress_documents(documents(), "digit 1")
+
+
+class AwaitedDigits(Digits):
+    """Counts what was awaited; nothing else may be asked for."""
+
+    def __init__(self):
+        self.n_awaited = 0
+
+    def embed_documents(self, texts):
+        raise AssertionError("this would hold the event loop up")
+
+    def embed_query(self, text):
+        raise AssertionError("this would hold the event loop up")
+
+    async def aembed_documents(self, texts):
+        self.n_awaited += 1
+        return [vector(text) for text in texts]
+
+    async def aembed_query(self, text):
+        self.n_awaited += 1
+        return vector(text)
+
+
+def test_the_retriever_can_be_awaited(index, monkeypatch):
+    model, asked = AwaitedDigits(), f"digit {ASKED}"
+    threads = Threads(monkeypatch, langchain, "passages")
+    retriever = IndexRetriever(index=index, embeddings=model, top=5)
+    found = threads.run(retriever.ainvoke(asked))
+    assert model.n_awaited == 1
+    assert found == IndexRetriever(index=index, embeddings=Digits(), top=5).invoke(asked)
+
+
+def test_the_compressor_can_be_awaited(monkeypatch):
+    model, asked = AwaitedDigits(), f"digit {ASKED}"
+    threads = Threads(monkeypatch, langchain, "rerank")
+    compressor = RankCompressor(embeddings=model, top=8)
+    found = threads.run(compressor.acompress_documents(documents(), asked))
+    assert model.n_awaited == 2
+    plain = RankCompressor(embeddings=Digits(), top=8)
+    assert found == plain.compress_documents(documents(), asked)

@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
-from integrations.embedded_digits import X, build_index, nearest, texts, vector
+from integrations.embedded_digits import Threads, X, build_index, nearest, texts, vector
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
 from rankfold import RAN, InputError
+from rankfold.integrations import llama_index
 from rankfold.integrations.llama_index import IndexRetriever, RankPostprocessor
 
 ASKED = 500
@@ -98,3 +99,35 @@ def test_no_nodes_and_no_query():
     assert postprocessor.postprocess_nodes([], query_str="digit 1") == []
     with pytest.raises(InputError, match="give query_str"):
         postprocessor.postprocess_nodes(nodes(3))
+
+
+class AwaitedDigits(Digits):
+    """Can only be awaited."""
+
+    def _get_text_embedding(self, text):
+        raise AssertionError("this would hold the event loop up")
+
+    def _get_query_embedding(self, query):
+        raise AssertionError("this would hold the event loop up")
+
+    async def _aget_text_embedding(self, text):
+        return vector(text)
+
+
+def pairs(found):
+    return [(one.node.node_id, one.score) for one in found]
+
+
+def test_the_retriever_can_be_awaited(index, monkeypatch):
+    threads = Threads(monkeypatch, llama_index, "passages")
+    found = threads.run(IndexRetriever(index, AwaitedDigits(), top=5).aretrieve(f"digit {ASKED}"))
+    assert pairs(found) == pairs(IndexRetriever(index, Digits(), top=5).retrieve(f"digit {ASKED}"))
+
+
+@pytest.mark.parametrize("embedded", [False, True])
+def test_the_postprocessor_can_be_awaited(embedded, monkeypatch):
+    threads, asked = Threads(monkeypatch, llama_index, "rerank"), {"query_str": f"digit {ASKED}"}
+    awaited = RankPostprocessor(embed_model=AwaitedDigits(), top=8)
+    found = threads.run(awaited.apostprocess_nodes(nodes(embedded=embedded), **asked))
+    plain = RankPostprocessor(embed_model=Digits(), top=8)
+    assert pairs(found) == pairs(plain.postprocess_nodes(nodes(), **asked))

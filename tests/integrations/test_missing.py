@@ -13,6 +13,8 @@ from rankfold.errors import MissingExtraError
     [
         ("langchain", "langchain_core", "langchain"),
         ("llama_index", "llama_index", "llama-index"),
+        ("haystack", "haystack", "haystack"),
+        ("rerankers", "rerankers", "rerankers"),
         ("lancedb", "lancedb", "lancedb"),
         ("pyterrier", "pandas", "pyterrier"),
     ],

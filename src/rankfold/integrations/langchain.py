@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from asyncio import gather, to_thread
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -11,7 +12,11 @@ from rankfold.integrations.documents import check_text_column, passages, rerank
 from rankfold.rankers.base import Ranker
 
 try:
-    from langchain_core.callbacks import CallbackManagerForRetrieverRun, Callbacks
+    from langchain_core.callbacks import (
+        AsyncCallbackManagerForRetrieverRun,
+        CallbackManagerForRetrieverRun,
+        Callbacks,
+    )
     from langchain_core.documents import BaseDocumentCompressor, Document
     from langchain_core.embeddings import Embeddings
     from langchain_core.retrievers import BaseRetriever
@@ -56,7 +61,14 @@ class IndexRetriever(BaseRetriever):
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun
     ) -> list[Document]:
-        vector = self.embeddings.embed_query(query)
+        return self._found(self.embeddings.embed_query(query))
+
+    async def _aget_relevant_documents(
+        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun
+    ) -> list[Document]:
+        return await to_thread(self._found, await self.embeddings.aembed_query(query))
+
+    def _found(self, vector: list[float]) -> list[Document]:
         found = passages(self.index, vector, self.text, self.top, self.options)
         return [
             Document(id=one.id, page_content=one.text, metadata={**one.facts, SCORE: one.score})
@@ -93,7 +105,24 @@ class RankCompressor(BaseDocumentCompressor):
         if not documents:
             return []
         vectors = self.embeddings.embed_documents([one.page_content for one in documents])
-        places, scores = rerank(vectors, self.embeddings.embed_query(query), self.top, self.ranker)
+        return self._best(documents, vectors, self.embeddings.embed_query(query))
+
+    async def acompress_documents(
+        self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
+    ) -> list[Document]:
+        """Return the same, while the event loop goes on: embedded by the model's own coroutines."""
+        if not documents:
+            return []
+        texts = [one.page_content for one in documents]
+        vectors, asked = await gather(
+            self.embeddings.aembed_documents(texts), self.embeddings.aembed_query(query)
+        )
+        return await to_thread(self._best, documents, vectors, asked)
+
+    def _best(
+        self, documents: Sequence[Document], vectors: list[list[float]], query: list[float]
+    ) -> list[Document]:
+        places, scores = rerank(vectors, query, self.top, self.ranker)
         return [
             document.model_copy(update={"metadata": {**document.metadata, SCORE: float(score)}})
             for document, score in zip([documents[p] for p in places], scores, strict=True)

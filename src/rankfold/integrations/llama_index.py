@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from asyncio import to_thread
 from typing import Any
 
 from rankfold.errors import InputError, MissingExtraError
@@ -49,7 +50,12 @@ class IndexRetriever(BaseRetriever):
         self.options = options
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        vector = _query_vector(query_bundle, self.embed_model)
+        return self._found(_query_vector(query_bundle, self.embed_model))
+
+    async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        return await to_thread(self._found, await _aquery_vector(query_bundle, self.embed_model))
+
+    def _found(self, vector: list[float]) -> list[NodeWithScore]:
         found = passages(self.index, vector, self.text, self.top, self.options)
         return [
             NodeWithScore(
@@ -88,25 +94,57 @@ class RankPostprocessor(BaseNodePostprocessor):
     def _postprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
-        if query_bundle is None:
-            raise InputError("nodes are ranked for a query, but none was given: give query_str.")
+        query = _required(query_bundle)
         if not nodes:
             return []
-        vector = _query_vector(query_bundle, self.embed_model)
-        places, scores = rerank(self._vectors(nodes), vector, self.top, self.ranker)
+        texts = _texts(nodes)
+        made = self.embed_model.get_text_embedding_batch(texts) if texts else []
+        return self._best(nodes, made, _query_vector(query, self.embed_model))
+
+    async def _apostprocess_nodes(
+        self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
+    ) -> list[NodeWithScore]:
+        query = _required(query_bundle)
+        if not nodes:
+            return []
+        texts = _texts(nodes)
+        made = await self.embed_model.aget_text_embedding_batch(texts) if texts else []
+        vector = await _aquery_vector(query, self.embed_model)
+        return await to_thread(self._best, nodes, made, vector)
+
+    def _best(
+        self, nodes: list[NodeWithScore], made: list[list[float]], query: list[float]
+    ) -> list[NodeWithScore]:
+        """Return the best nodes; ``made`` are vectors of those that carry none."""
+        rest = iter(made)
+        own = [one.node.embedding for one in nodes]
+        vectors = [next(rest) if vector is None else vector for vector in own]
+        places, scores = rerank(vectors, query, self.top, self.ranker)
         return [
             NodeWithScore(node=nodes[place].node, score=float(score))
             for place, score in zip(places, scores, strict=True)
         ]
 
-    def _vectors(self, nodes: list[NodeWithScore]) -> list[list[float]]:
-        bare = [one.node for one in nodes if one.node.embedding is None]
-        texts = [node.get_content(metadata_mode=MetadataMode.EMBED) for node in bare]
-        made = iter(self.embed_model.get_text_embedding_batch(texts) if texts else [])
-        return [next(made) if one.node.embedding is None else one.node.embedding for one in nodes]
+
+def _required(query: QueryBundle | None) -> QueryBundle:
+    if query is None:
+        raise InputError("nodes are ranked for a query, but none was given: give query_str.")
+    return query
+
+
+def _texts(nodes: list[NodeWithScore]) -> list[str]:
+    """Return the texts of the nodes that carry no vector."""
+    bare = [one.node for one in nodes if one.node.embedding is None]
+    return [node.get_content(metadata_mode=MetadataMode.EMBED) for node in bare]
 
 
 def _query_vector(query: QueryBundle, model: BaseEmbedding) -> list[float]:
     if query.embedding is not None:
         return query.embedding
     return model.get_agg_embedding_from_queries(query.embedding_strs)
+
+
+async def _aquery_vector(query: QueryBundle, model: BaseEmbedding) -> list[float]:
+    if query.embedding is not None:
+        return query.embedding
+    return await model.aget_agg_embedding_from_queries(query.embedding_strs)

@@ -55,6 +55,8 @@ USES = {
     "openai": lambda: Embedder("openai:text-embedding-3-small")(["chess"]),
     "langchain": integration("langchain"),
     "llama-index": integration("llama_index"),
+    "haystack": integration("haystack"),
+    "rerankers": integration("rerankers"),
     "lancedb": integration("lancedb"),
     "pandas": lambda: Index.build(X).query(0).to_frame(),
     "pyterrier": integration("pyterrier"),

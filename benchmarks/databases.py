@@ -9,29 +9,39 @@ just opened, "warm" the same query again. All take turns, so that ratios are fro
 trips are all exchanges of a query. "Same" is the share of answers whose members and scores (to
 1e-5) are those of RAN on the same vectors in memory.
 
-With --attach, a table of 200,000 vectors of 384 features in PostgreSQL is attached: minutes, and
-the largest memory of the process.
+"Near" is a query by the fourth result of it, whose region is mostly known.
+
+With --attach, a table of 200,000 vectors of 384 features in PostgreSQL is attached in a process of
+its own: seconds of every stage, and its largest memory beside that before. --points attaches fewer.
 """
 
 import json
-import resource
+import sys
+from contextlib import ExitStack
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from statistics import median
+from subprocess import PIPE, run
 from tempfile import TemporaryDirectory
 from time import perf_counter
+from unittest.mock import patch
 
 import numpy as np
 import psycopg
-from kit.report import Goal, options, publish, table, versions
+from kit.memory import peak_mb
+from kit.report import OUT, Goal, options, publish, replace_text, table, versions
 
 from rankfold import RAN, Collection, datasets
+from rankfold.databases import attachment as stages
 from rankfold.datasets.synthetic import sheets
 
 SERVERS = Path(__file__).parents[1] / "tests" / "databases" / "servers.py"
 N_DIGITS, N_SHEETS, N_QUERIES, TOP = 20_000, 100_000, 15, 10
 N_ATTACHED, N_FEATURES = 200_000, 384
 MOST_WARM, MOST_COLD, MOST_RATIO = 6, 8, 6.0
+ATTACHED = OUT / "databases_attached.json"
+"""What --attach found, for the page."""
+
 EMBEDDED_LIMIT = 20_000
 """Points above which databases that search by looking at all in Python are left out."""
 
@@ -123,18 +133,21 @@ def measured(data, X, names, folder):
 
 def asked(address, key, X, ranker, queries):
     """Return medians over queries."""
-    times = {"kNN": [], "cold": [], "warm": []}
-    trips, rows, same = {"cold": [], "warm": []}, [], []
+    times = {"kNN": [], "cold": [], "warm": [], "near": []}
+    trips, rows, same = {"cold": [], "warm": [], "near": []}, [], []
     for query in queries:
         with Collection.open(address, "docs", **key) as collection:
+            answers = []
             for cache in trips:
-                seconds, results = took(lambda: collection.query(query, top=TOP))  # noqa: B023
+                by = answers[0].ids[3] if cache == "near" else query
+                seconds, found = took(lambda: collection.query(by, top=TOP))  # noqa: B023
                 times[cache].append(seconds)
-                trips[cache].append(results.ranking.solution.round_trips)
+                trips[cache].append(found.ranking.solution.round_trips)
+                answers.append(found)
             rows.append(collection._graph.fetched.n_rows)
             vector = X[query : query + 1]
             times["kNN"].append(took(lambda: collection.database.search(vector, TOP))[0])  # noqa: B023
-        expected = ranker.rank(query, top=TOP)
+        results, expected = answers[1], ranker.rank(query, top=TOP)
         alike = set(results.ids) == set(expected.indices.tolist())
         same.append(alike and np.allclose(results.scores, expected.scores, atol=1e-5))
     ms = {name: 1e3 * median(found) for name, found in times.items()}
@@ -142,35 +155,80 @@ def asked(address, key, X, ranker, queries):
         "points": len(X),
         "kNN ms": ms["kNN"],
         "warm ms": ms["warm"],
+        "near ms": ms["near"],
         "cold ms": ms["cold"],
         "warm / kNN": ms["warm"] / ms["kNN"],
         "warm trips": float(median(trips["warm"])),
+        "near trips": float(median(trips["near"])),
         "cold trips": float(median(trips["cold"])),
         "rows": float(median(rows)),
         "same": float(np.mean(same)),
     }
 
 
-def attachment():
-    """Yield how long it takes to attach a large table, and the memory it takes."""
+def filled(n):
+    """Return the address of a table of vectors near a space of 24 dimensions, made in parts."""
     rng = np.random.default_rng(0)
     directions = rng.normal(size=(24, N_FEATURES))
-    X = (rng.normal(size=(N_ATTACHED, 24)) @ directions).astype(np.float32)
-    address = in_postgresql(None, X, index=False)
-    del X
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    seconds, collection = took(
-        lambda: Collection.attach(address, "docs", n_neighbors=10, recall=0.95, progress=True)
-    )
-    yield {
-        "points": N_ATTACHED,
-        "features": N_FEATURES,
-        "minutes": seconds / 60,
-        "MB before": before / 1024,
-        "MB at most": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
-        "MB of the graph": size_of(address) / 2**20,
-    }
+    address = server().address()
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
+        connection.execute(f"CREATE TABLE docs (id int PRIMARY KEY, v vector({N_FEATURES}))")
+        with connection.cursor().copy("COPY docs FROM STDIN") as copy:
+            for start in range(0, n, 5_000):
+                some = rng.normal(size=(min(5_000, n - start), 24)) @ directions
+                for row, vector in enumerate(some.astype(np.float32).tolist(), start):
+                    copy.write_row((row, json.dumps(vector)))
+    return address
+
+
+def attachment(n):
+    """Yield how long every stage of attaching a large table takes, and the memory it takes."""
+    address = filled(n)
+    again = [sys.executable, __file__, "--attached", address]
+    told = json.loads(run(again, check=True, stdout=PIPE, text=True).stdout)  # noqa: S603
+    yield {"points": n, "features": N_FEATURES, **told, "MB of the graph": size_of(address) / 2**20}
+
+
+def attached(address):
+    """Attach a table, and print seconds and megabytes as JSON."""
+    seconds = {"reading": 0.0, "neighbours": 0.0, "graph": 0.0, "writing": 0.0}
+
+    def timing(stage, function):
+        def timed(*args, **options):
+            spent, answer = took(lambda: function(*args, **options))
+            seconds[stage] += spent
+            return answer
+
+        return timed
+
+    def timed_pages(self, size):
+        pages = scan(self, size)
+        while page := timing("reading", next)(pages, None):
+            yield page
+
+    from rankfold.databases.postgresql import PostgreSQL
+
+    scan = PostgreSQL.scan
+    before = peak_mb()
+    with ExitStack() as patched:
+        patched.enter_context(patch.object(PostgreSQL, "scan", timed_pages))
+        for owner, name, stage in (
+            (stages, "choose_engine", "neighbours"),
+            (stages, "candidate_lists", "neighbours"),
+            (stages, "Graph", "graph"),
+            (PostgreSQL, "write_rows", "writing"),
+        ):
+            timed = timing(stage, getattr(owner, name))
+            patched.enter_context(patch.object(owner, name, timed))
+        whole, collection = took(
+            lambda: Collection.attach(address, "docs", n_neighbors=10, recall=0.95)
+        )
     collection.close()
+    print(json.dumps({
+        **{f"{stage} s": spent for stage, spent in seconds.items()}, "all s": whole,
+        "MB before": before, "MB at most": peak_mb(),
+    }))  # fmt: skip
 
 
 def size_of(address):
@@ -192,8 +250,17 @@ def judge(rows):
 
 def main():
     parser = options(__doc__.splitlines()[0])
-    parser.add_argument("--attach", action="store_true", help="attach a large table as well")
+    parser.add_argument("--attach", action="store_true", help="attach a large table, nothing else")
+    parser.add_argument("--points", type=int, default=N_ATTACHED, help="its points")
+    parser.add_argument("--attached", metavar="ADDRESS", help="of a table, to be attached here")
     given = parser.parse_args()
+    if given.attached:
+        attached(given.attached)
+        return
+    if given.attach:
+        rows = table(attachment(given.points))
+        replace_text(ATTACHED, json.dumps(rows, indent=2) + "\n")
+        return
     digits = np.asarray(datasets.load("mnist").X[:N_DIGITS], dtype=np.float32)
     curved = np.asarray(sheets(N_SHEETS).X, dtype=np.float32)
     with TemporaryDirectory() as folder:
@@ -205,8 +272,8 @@ def main():
             )
         )
     tables = {"Queries": rows}
-    if given.attach:
-        tables["Attaching"] = table(attachment())
+    if ATTACHED.exists():
+        tables["Attaching, measured by --attach"] = table(json.loads(ATTACHED.read_text()))
     packages = versions(
         "rankfold", "psycopg", "qdrant-client", "pymilvus", "milvus-lite", "lancedb"
     )

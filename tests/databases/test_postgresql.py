@@ -204,3 +204,19 @@ def test_a_slow_server_is_given_up(database):
             with pytest.raises(UnreachableError, match=r"statement timeout.*allow it more"):
                 collection.query(3)
         assert len(collection.query(3)) == 10
+
+
+def test_no_message_shows_the_password(database):
+    server, name = database
+    server.run("DROP ROLE IF EXISTS guarded")
+    server.run("CREATE ROLE guarded LOGIN PASSWORD 'right'")
+    nowhere = "postgresql://guarded:s3cret@127.0.0.1:1/shop?password=s3cret2"
+    for address in (server.address(name, "guarded", "s3cret"), nowhere):
+        with pytest.raises((DatabaseError, UnreachableError)) as caught:
+            Collection.open(address, "docs")
+        assert "s3cret" not in f"{caught.value} {caught.value.__cause__}"
+        assert "guarded@" in str(caught.value)
+    for unreadable in ("postgresql://guarded:s3@cret@host/shop", "postgresql://guarded:s3/c%ret@h"):
+        with pytest.raises(InputError) as wrong:
+            Collection.open(unreadable, "docs")
+        assert "s3" not in str(wrong.value)

@@ -10,16 +10,18 @@ from scipy.spatial.distance import cdist
 from rankfold import RAN, datasets
 from rankfold.drawing import GREY, RIGHT, WRONG, new_page, write
 from rankfold.explanation import Explanation, explain
-from rankfold.types import FloatArray, IntArray
+from rankfold.types import BoolArray, FloatArray, IntArray
 
 TOP, TILE = 50, 112
 
 
 def main(out: Path) -> dict[str, float]:
-    """Take the early result that is furthest away by plain distance, and explain it."""
+    """Take the early, right result that is furthest away by plain distance, and explain it."""
     digits = datasets.load("digits")
     ranker = RAN().fit(digits.X)
-    query, point = furthest(ranker.search(k=TOP)[0], cdist(digits.X, digits.X))
+    found = ranker.search(k=TOP)[0]
+    right = digits.labels[found] == digits.labels[:, None]
+    query, point = furthest(found, right, cdist(digits.X, digits.X))
     explanation = explain(ranker, query, point)
     path = explanation.path
     if path is None or path.share is None:
@@ -43,10 +45,10 @@ def main(out: Path) -> dict[str, float]:
     }
 
 
-def furthest(found: IntArray, distances: FloatArray) -> tuple[int, int]:
-    """Return the query and its result whose place by plain distance is the last of all."""
-    places = np.argsort(np.argsort(distances, axis=1), axis=1)
-    of_found = np.take_along_axis(places, found, axis=1)
+def furthest(found: IntArray, right: BoolArray, distances: FloatArray) -> tuple[int, int]:
+    """Return the query and its right result whose place by plain distance is the last of all."""
+    places = np.argsort(np.argsort(distances, axis=1, kind="stable"), axis=1)
+    of_found = np.where(right, np.take_along_axis(places, found, axis=1), -1)
     query, place = np.unravel_index(np.argmax(of_found), found.shape)
     return int(query), int(found[query, place])
 

@@ -2,10 +2,11 @@
 
 import re
 import shutil
+from time import monotonic
 
 import pytest
 from browser.page_view import PageView
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import expect, sync_playwright
 from serving import serving
 
 from rankfold import Index, datasets
@@ -30,6 +31,11 @@ ARGUMENTS = (
 READING_BACK = "GPU stall due to ReadPixels"
 """So a graphics driver in software says that a screenshot was taken."""
 
+PATIENCE = 60_000
+"""Milliseconds in which what is waited for must come, also where others use the machine."""
+
+expect.set_options(timeout=PATIENCE)
+
 
 class Watch:
     """Troubles of a page: errors, warnings, failed requests, and requests to elsewhere."""
@@ -41,10 +47,12 @@ class Watch:
         page.on("request", self._request)
         page.on("requestfailed", self._failed)
 
-    def expect(self, pattern):
-        """Take back troubles that a test brings about; there must be some."""
-        found = [trouble for trouble in self.troubles if re.search(pattern, trouble)]
-        assert found, f"no trouble matches {pattern!r}, there are: {self.troubles}"
+    def expect(self, pattern, patience=PATIENCE):
+        """Take back troubles that a test brings about; there must be some, now or soon."""
+        end = monotonic() + patience / 1000
+        while not (found := [one for one in self.troubles if re.search(pattern, one)]):
+            assert monotonic() < end, f"no trouble matches {pattern!r}: {self.troubles}"
+            self.page.wait_for_timeout(10)
         self.troubles = [trouble for trouble in self.troubles if trouble not in found]
 
     def check(self):
@@ -137,6 +145,7 @@ def manners():
 def context(browser, address, viewport, manners):
     size = dict(zip(("width", "height"), viewport, strict=True))
     context = browser.new_context(base_url=address, viewport=size, **manners)
+    context.set_default_timeout(PATIENCE)
     yield context
     context.close()
 

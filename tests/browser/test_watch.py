@@ -85,7 +85,7 @@ def test_requests_to_elsewhere_are_noticed(show, watch, server, folder):
 def test_expected_troubles_must_happen(show, watch):
     show("<script>console.error('bad')</script>")
     with pytest.raises(AssertionError, match="no trouble matches 'worse'"):
-        watch.expect("worse")
+        watch.expect("worse", patience=100)
     watch.expect("bad")
 
 

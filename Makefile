@@ -14,6 +14,10 @@ OLD_WARNINGS := -W default::DeprecationWarning -W default::PendingDeprecationWar
 # There is a worker for each core already; threads of BLAS and FAISS on top of them wait for each other.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
+# Each begins with one half of the tests, so that both seldom need the same server, and the first to end takes from the
+# other.
+WORKERS := -n auto --dist worksteal
+
 # Packages are compiled when they are first imported, not in every process that a test starts.
 export PYTHONDONTWRITEBYTECODE :=
 
@@ -79,20 +83,20 @@ $(COMPILED): $(INSTALLED) $(wildcard src/rankfold/*.py src/rankfold/graph/*.py s
 
 # Every capability once, and a tenth of the random examples.
 test: $(COMPILED)
-	$(ONE_THREAD) $(BIN)/python -m pytest -n auto --dist loadfile --durations=20 -m "not slow" --hypothesis-profile=quick
+	$(ONE_THREAD) $(BIN)/python -m pytest $(WORKERS) --durations=20 -m "not slow" --hypothesis-profile=quick
 
 # Everything.
 test-all: $(COMPILED)
-	$(ONE_THREAD) $(BIN)/python -m pytest -n auto --dist loadfile --durations=20
+	$(ONE_THREAD) $(BIN)/python -m pytest $(WORKERS) --durations=20
 
 # Apart from the other tests, because it needs a browser; screenshots are in out/screenshots.
 test-browser: install
 	@tests/browser/get_chromium.sh
-	$(BIN)/python -m pytest -n auto --dist loadfile tests/browser
+	$(BIN)/python -m pytest $(WORKERS) tests/browser
 
 # What users install, in environments of its own: built, looked into, used without extras and without this repository.
 test-package: install
-	$(BIN)/python -m pytest -n auto --dist loadfile --durations=10 tests/package --deselect tests/package/test_extras.py::test_it_does_what_it_is_for
+	$(BIN)/python -m pytest $(WORKERS) --durations=10 tests/package --deselect tests/package/test_extras.py::test_it_does_what_it_is_for
 
 # Every extra alone. It installs some 3 GB, so it is for changes of pyproject.toml and for releases.
 test-extras: install
@@ -104,7 +108,7 @@ test-minimum: install
 	rm -rf $(MINIMUM)
 	$(BIN)/uv venv --quiet --python 3.11 $(MINIMUM)
 	$(BIN)/uv pip install --quiet --resolution lowest-direct --python $(MINIMUM)/bin/python -e '.[all,examples,integrations,test]'
-	NUMBA_CACHE_DIR=$(abspath $(MINIMUM))/numba $(MINIMUM)/bin/python -m pytest -n auto --dist loadfile $(OLD_WARNINGS)
+	NUMBA_CACHE_DIR=$(abspath $(MINIMUM))/numba $(MINIMUM)/bin/python -m pytest $(WORKERS) $(OLD_WARNINGS)
 	$(MAKE) test-extras LOWEST=--lowest
 
 # The files of a release, in dist.

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from browser.page_view import lone
 from playwright.sync_api import expect
 from running_service import running
 
@@ -353,3 +354,13 @@ def test_several_examples_take_a_line_each(shown):
         shown.page.evaluate("() => { location.hash = '#texts?ids=7,8'; }")
     expect(shown["example-text"]).to_have_count(2)
     assert shown["example-text"].first.bounding_box()["height"] < alone / 2
+
+
+def test_a_point_of_the_map_says_what_it_is(shown, texts):
+    shown.open("#texts?ids=7")
+    listed = {7, *shown.ids("plain"), *shown.ids("shape")}
+    point = next(one for one in lone(texts, 60) if one not in listed)
+    x, y = shown.pixel_of("plain", point, texts)
+    shown["map-plain"].hover(position={"x": x, "y": y})
+    expect(shown["why-whole"]).to_have_text(line_of(point))
+    expect(shown["why-text"]).to_contain_text(f"Why is {point} here?")

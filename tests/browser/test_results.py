@@ -207,3 +207,24 @@ def test_the_card_leaves_the_result_and_its_marks_free(shown, page, height):
     expect(shown["why-text"]).to_be_attached()
     page.mouse.click(*mark)  # where it is, without any scrolling
     expect(page.locator("#list-shape [aria-pressed=true]")).to_have_count(1)
+
+
+def test_the_card_goes_when_another_query_is_asked(shown, page, moons):
+    shown.open(f"#two-moons?ids={QUERY}")
+    [point] = lone(moons, 1)
+    x, y = shown.pixel_of("plain", point, moons)
+    shown["map-plain"].hover(position={"x": x, "y": y})
+    explained(shown, point)
+    with shown.answered():
+        page.evaluate("() => { location.hash = '#two-moons?ids=250'; }")
+    expect(shown["why"]).to_contain_text("Point at a result")
+
+
+def test_one_step_says_whose_neighbour_it_is(shown, moons):
+    shown.open(f"#two-moons?ids={QUERY}")
+    answer = moons.query(QUERY, top=20)
+    near = next(one for one in answer.ids if steps_to(answer, one) == 1)
+    shown.row("shape", near).locator(".pick").focus()
+    explained(shown, near)
+    told = f"1 step: {near} and {QUERY} are neighbours; at least one is among the nearest of"
+    expect(shown["why-path"]).to_contain_text(told)

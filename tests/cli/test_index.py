@@ -270,3 +270,37 @@ def test_bad_words(call, index, vectors, tmp_path, words, status, message):
     assert result.stdout == ""
     assert not (tmp_path / "x").exists()
     assert content(index) == before
+
+
+def test_columns_are_added_later(call, index, tmp_path):
+    (tmp_path / "prices.jsonl").write_text(
+        '{"id": "m5", "price": 3}\n{"id": 7, "price": 4.5, "shop": "corner"}\n'
+    )
+    result = call("index", "columns", "add", index, "prices.jsonl")
+    assert (result.exit_code, result.output) == (
+        0,
+        "moons: added 2 columns (price, shop) to 2 points\n",
+    )
+    found = call("query", index, "--id", "m6", "--where", "price > 4", "--format", "csv")
+    assert found.output.splitlines()[1].split(",")[1] == "7"
+    (tmp_path / "rows.csv").write_text("row\n" + "\n".join(map(str, range(400))))
+    assert "to 400 points" in call("index", "columns", "add", index, "rows.csv").output
+    again = call("index", "columns", "add", index, "rows.csv")
+    assert again.exit_code == 1
+    assert "there already: 'row'" in again.stderr
+    (tmp_path / "none.csv").write_text("id\n7\n")
+    assert "no column beside 'id'" in call("index", "columns", "add", index, "none.csv").stderr
+    wrong = call("index", "columns", "add", index, "rows.csv", "--id-column", "key")
+    assert "has no column 'key'" in wrong.stderr
+
+
+def test_json_lines_become_an_index(call, tmp_path):
+    lines = [f'{{"id": "n{i}", "embedding": [{i}, {i * i}], "title": "t {i}"}}' for i in range(9)]
+    (tmp_path / "notes.jsonl").write_text("\n".join(lines))
+    result = call("index", "build", "notes.jsonl", "-o", "notes", "--layout", "none")
+    assert result.exit_code == 0
+    assert "9 points, 2 features (embedding), 1 column (title)" in result.stdout
+    (tmp_path / "bad.jsonl").write_text('{"id": "n9", "embedding": [1, 2]}\n{"id": "n10"}\n')
+    refused = call("index", "add", "notes", "bad.jsonl")
+    assert refused.exit_code == 1
+    assert "line 2 of 'bad.jsonl' has no field 'embedding'" in refused.stderr

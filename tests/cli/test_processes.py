@@ -2,14 +2,19 @@
 
 import os
 import pty
+import re
 import signal
 import subprocess
+import sys
 import termios
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from rankfold import Index
+
+COMMAND_LINE = Path(__file__).resolve().parents[2] / "docs" / "command_line.md"
 
 
 def test_results_go_through_pipes(shell, index):
@@ -127,3 +132,70 @@ def test_help_needs_nothing_heavy(shell):
     loaded = {line.rpartition("|")[2].strip() for line in result.stderr.splitlines()}
     assert "rankfold.cli.query" in loaded
     assert not {"numpy", "scipy", "sklearn", "rich"} & loaded
+
+
+def test_a_query_loads_nothing_that_it_does_not_need(built):
+    code = (
+        "import sys; from rankfold.cli import main\n"
+        f"main(['query', {str(built)!r}, '--id', 'm5'], standalone_mode=False)\n"
+        "print(*sys.modules, file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(done.stderr.split())
+    assert {"numpy", "sklearn.base"} <= loaded
+    assert not {"numba", "faiss", "pandas.core", "scipy.stats._stats_py", "matplotlib"} & loaded
+    assert done.stdout.startswith("rank")
+
+
+def test_a_long_search_is_asked_about_on_a_terminal(script, index, tmp_path):
+    code = (
+        "from rankfold.cli import main, query\n"
+        "query_module = __import__('sys').modules['rankfold.cli.query']\n"
+        "query_module.UNTOLD_SECONDS = 0\n"
+        "main(['query', 'moons', '--id', 'm5', '--top', '1', '--set', 'n_neighbors=100'{}])\n"
+    )
+    for answer, more, status, asked in [
+        ("n\n", "", 1, True),
+        ("y\n", "", 0, True),
+        ("", ", '--yes'", 0, False),
+    ]:
+        ours, theirs = pty.openpty()
+        os.write(ours, answer.encode())
+        words = [sys.executable, "-c", code.format(more)]
+        ended = subprocess.run(
+            words, cwd=tmp_path, stdin=theirs, stdout=subprocess.PIPE, stderr=theirs, text=True
+        )
+        os.close(theirs)
+        shown = os.read(ours, 10_000).decode()
+        os.close(ours)
+        assert (ended.returncode, "Go on?" in shown) == (status, asked)
+        assert ("rank" in ended.stdout) == (status == 0)
+
+
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [
+        (["query", "moons", "--id", "m5"], 0),
+        (["--help"], 0),
+        (["query", "moons", "--id", "nobody"], 1),
+        (["query", "nowhere", "--id", "m5"], 1),
+        (["index", "build", "none.npy", "-o", "new"], 1),
+        (["index", "check", "nowhere"], 1),
+        (["query", "moons"], 2),
+        (["query", "moons", "--id", "m5", "--columns", "note", "--format", "json"], 2),
+        (["query", "moons", "--id", "m5", "--set", "colour=1"], 2),
+        (["query", "moons", "--id", "m5", "--top", "many"], 2),
+        (["index", "remove", "moons"], 2),
+        (["nothing"], 2),
+    ],
+)
+def test_status_is_that_of_the_table(call, index, words, status):
+    result = call(*words)
+    assert result.exit_code == status
+    assert bool(result.stderr) == (status != 0)
+
+
+def test_help_and_documentation_have_the_table(call):
+    for page in (call("--help").stdout, COMMAND_LINE.read_text(encoding="utf-8")):
+        for known in ("0", "1", "2", "130"):
+            assert re.search(rf"^( +|\| ){known} +(\| )?\w", page, re.MULTILINE)

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import sys
 from inspect import signature
 from io import StringIO
 
@@ -300,9 +301,8 @@ def test_narrow_terminals_lose_columns_not_ids(ask, monkeypatch):
     assert lines[0].split() == ["rank", "id", "score"]
     assert all(len(line) <= 22 for line in lines)
     left_out = "shape, distance, moon, note"
-    assert (
-        result.stderr == f"Columns without room: {left_out}. The formats json and csv have all.\n"
-    )
+    told = f"Columns without room: {left_out}. Choose with --columns, or take --format csv.\n"
+    assert result.stderr == told
 
 
 def test_nothing_in_a_cell_can_steer_the_terminal(call, tmp_path):
@@ -391,3 +391,55 @@ def test_output_that_cannot_hold_a_sign_is_an_error(call, shell, tmp_path):
 )
 def test_messages_speak_of_options(message, shown):
     assert in_terms_of_options(message, query) == shown
+
+
+@pytest.fixture
+def shelf(tmp_path):
+    """An index with narrow columns before a wide text."""
+    X = np.arange(9.0)[:, None]
+    text = [f"{row} " + "a long description " * 4 for row in range(9)]
+    numbers = {f"number_{n}": list(range(9)) for n in range(8)}
+    payload = {**numbers, "shelf": ["left"] * 9, "text": text, "rank": list(range(9))}
+    Index.build(X, payload=payload, path=tmp_path / "shelf").close()
+    return "shelf"
+
+
+def test_the_widest_text_stays(call, shelf):
+    result = call("query", shelf, "--id", 0, "--top", 2, "--fusion", "none")
+    head, first, *_ = result.stdout.splitlines()
+    assert head.split()[-1] == "text"
+    assert "1 a long description" in first
+    assert all(len(line) <= 100 for line in result.stdout.splitlines())
+    assert "Columns without room: number_5, number_6, number_7, shelf, payload.rank." in (
+        result.stderr
+    )
+
+
+def test_columns_are_chosen_in_their_order(call, shelf):
+    words = ("query", shelf, "--id", 0, "--top", 1, "--fusion", "none", "--columns")
+    table = call(*words, "text,rank,number_7")
+    assert table.stdout.split("\n")[0].split() == [
+        "rank", "id", "score", "text", "payload.rank", "number_7"
+    ]  # fmt: skip
+    assert "1 a long description a long description a long" in table.stdout
+    assert "without room" not in table.stderr
+    assert call(*words, "shelf", "--format", "csv").stdout.splitlines()[0] == "rank,id,score,shelf"
+    assert call(*words, "").stdout.split("\n")[0].split() == ["rank", "id", "score"]
+    wrong = call(*words, "colour")
+    assert (wrong.exit_code, "no column 'colour'" in wrong.stderr) == (1, True)
+    assert call(*words, "text", "--format", "json").exit_code == 2
+    found = call("find", shelf, "description", "--columns", "shelf", "--top", 1)
+    assert found.stdout.split("\n")[0].split() == ["rank", "id", "score", "shelf"]
+
+
+def test_a_search_of_everything_is_announced(call, index, monkeypatch):
+    words = ("query", index, "--id", "m5", "--top", 1)
+    longer = (*words, "--set", "n_neighbors=100")
+    quick = call(*longer)  # 400 points take no time
+    assert (quick.exit_code, quick.stderr) == (0, "")
+    monkeypatch.setattr(sys.modules["rankfold.cli.query"], "UNTOLD_SECONDS", 0)
+    assert call(*words).stderr == ""
+    told = call(*longer)
+    assert (told.exit_code, told.stdout) == (0, quick.stdout)
+    assert "hold 22 neighbours, too few for n_neighbors=100: all 400 points" in told.stderr
+    assert "built with --neighbors 100" in told.stderr

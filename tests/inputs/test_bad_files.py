@@ -1,6 +1,7 @@
 """A file that cannot be used gives one line that says why, whatever is wrong with it."""
 
 import builtins
+import json
 import pickle
 
 import h5py
@@ -221,6 +222,9 @@ def valid(folder, ending):
         path.write_text(text.replace(",", "\t") if ending == ".tsv" else text)
     elif ending == ".parquet":
         arrow(path, id=np.arange(6), vector=ROWS.tolist(), name=["x"] * 6)
+    elif ending in (".jsonl", ".ndjson"):
+        lines = [{"id": i, "vector": row, "name": "x"} for i, row in enumerate(ROWS.tolist())]
+        path.write_text("\n".join(map(json.dumps, lines)))
     elif ending in (".h5", ".hdf5"):
         hdf5(path, train=ROWS)
     else:

@@ -103,7 +103,7 @@ def test_ids(tmp_path, monkeypatch):
     text = "\n a/b c.png \r\n007\n7\n"
     (tmp_path / "ids").write_text(text, newline="")
     monkeypatch.setattr("sys.stdin", io.StringIO(text))
-    assert read_ids(tmp_path / "ids") == read_ids("-") == ["a/b c.png", "007", "7"]
+    assert read_ids(tmp_path / "ids") == read_ids("-") == [" a/b c.png ", "007", "7"]
     (tmp_path / "none").write_text("\n")
     with pytest.raises(InputError, match="has no ids"):
         read_ids(tmp_path / "none")

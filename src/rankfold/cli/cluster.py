@@ -19,8 +19,8 @@ from rankfold.cli.options import (
     RECALL,
     SETTINGS,
     Target,
+    comma_separated,
     targeted,
-    words,
 )
 from rankfold.cli.output import counted, summary
 from rankfold.cli.query import check_parameters, read_all
@@ -61,13 +61,13 @@ def cluster() -> None:
 @click.option("--id-column", metavar="NAME", help="Column of the ids; else 'id'.")
 @click.option(
     "--vector-columns",
-    type=words,
+    type=comma_separated,
     metavar="NAMES",
     help="Columns of the vector, comma-separated; else those that look like one.",
 )
 @click.option(
     "--payload-columns",
-    type=words,
+    type=comma_separated,
     metavar="NAMES",
     help="Columns to keep as payload; else all others. '' keeps none.",
 )

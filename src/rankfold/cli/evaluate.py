@@ -11,7 +11,7 @@ import click
 
 from rankfold.cli.errors import INTERRUPTED, Command
 from rankfold.cli.inputs import check_width, read, read_new_ids, reading_options
-from rankfold.cli.options import Target, targeted, words
+from rankfold.cli.options import Target, comma_separated, targeted
 from rankfold.cli.output import terminal_width
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ def evaluate(
     """
     judged = Judgements(label, queries, qrels, query_ids)
     common = {
-        "metrics": None if metrics is None else words(metrics),
+        "metrics": None if metrics is None else comma_separated(metrics),
         "queries": sample,
         "base": base,
         "seed": seed,
@@ -339,7 +339,7 @@ def method_names(text: str) -> list[str]:
     from rankfold.errors import InputError
     from rankfold.rankers import RANKERS
 
-    chosen = list(RANKERS) if text == "all" else words(text)
+    chosen = list(RANKERS) if text == "all" else comma_separated(text)
     for name in chosen or [text]:
         if name not in RANKERS:
             raise InputError(

@@ -20,6 +20,7 @@ from rankfold.cli.inputs import (
     find_ids,
     moved,
     read,
+    read_columns,
     read_like,
     read_texts,
     reading_options,
@@ -70,9 +71,9 @@ def build(
 ) -> None:
     """Build an index of the points in FILE.
 
-    FILE is an .npy, .npz, .csv, .tsv, .parquet, .hdf5 or .h5 file, or a folder of images. With
-    --embedder and --text-column it is a table of texts (.csv, .tsv, .parquet), and the index can
-    be asked in words.
+    FILE is an .npy, .npz, .csv, .tsv, .parquet, .jsonl, .hdf5 or .h5 file, or a folder of images.
+    With --embedder and --text-column it is a table of texts (.csv, .tsv, .parquet, .jsonl), and the
+    index can be asked in words.
     """
     if text_column is not None and embedder is None:
         raise click.UsageError("--text-column needs --embedder, which makes vectors of the texts.")
@@ -82,12 +83,13 @@ def build(
         place.check_free(replace)
         vectors: Any = None
         payload: Any
+        named: tuple[str, ...] = ()
         if text_column is not None:
             ids, payload = read_texts(file, text_column, **options)
         else:
             points = read(file, **options)
             vectors, ids, payload = points.vectors, points.ids, points.payload
-            metric = metric or points.metric
+            metric, named = metric or points.metric, points.vector_columns
         n_points = len(payload[text_column] if vectors is None else vectors)
         most = max(1, n_points - 2)
         if n_neighbors != "auto" and n_neighbors > most:
@@ -108,7 +110,7 @@ def build(
             source=source_of(file, **options),
             progress=sys.stderr.isatty(),
         ) as made:
-            click.echo(f"{place}: {summary(made.info())}")
+            click.echo(f"{place}: {summary(made.info(), named)}")
 
 
 @click.command(cls=Command)
@@ -145,6 +147,31 @@ def update(place: Target, file: Path | None, **options: Any) -> None:
         with place.open(write=True) as changed:
             changed.update(find_ids(changed, ids), vectors, payload)
         click.echo(f"{place}: updated {counted(len(ids), 'point')}")
+
+
+@click.group()
+def columns() -> None:
+    """Change which columns the payload of an index has."""
+
+
+@columns.command("add", cls=Command)
+@targeted()
+@FILE
+@click.option("--id-column", metavar="NAME", help="Column of the ids; else 'id'.")
+def add_columns(place: Target, file: Path, id_column: str | None) -> None:
+    """Add the columns of a table to the payload of an index.
+
+    FILE is a .csv, .tsv, .parquet or .jsonl file. A column of ids says which points its rows are
+    for, and all others have no value; without, it has a row for each point, in the order in which
+    they came.
+    """
+    with interruptible(CHANGE_STOPPED):
+        names, new = read_columns(file, id_column)
+        with place.open(write=True) as changed:
+            changed.add_columns(new, None if names is None else find_ids(changed, names))
+            told = f"added {counted(len(new), 'column')} ({', '.join(new)})"
+            n_points = len(changed) if names is None else len(names)
+            click.echo(f"{place}: {told} to {counted(n_points, 'point')}")
 
 
 @click.command(cls=Command)
@@ -242,5 +269,5 @@ def index() -> None:
     """
 
 
-for command in (build, add, update, remove, check, merge, lay_out, learn, copy):
+for command in (build, add, update, remove, columns, check, merge, lay_out, learn, copy):
     index.add_command(command)

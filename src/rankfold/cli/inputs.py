@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rankfold.cli.options import words
+from rankfold.cli.options import comma_separated
 from rankfold.cli.output import counted
 
 if TYPE_CHECKING:
@@ -107,21 +107,21 @@ OPTIONS = [
     click.option("--id-column", metavar="NAME", help="Column of the ids; else 'id'."),
     click.option(
         "--vector-columns",
-        type=words,
+        type=comma_separated,
         metavar="NAMES",
         help="Columns of the vector, comma-separated; else those that look like one.",
     ),
     click.option(
         "--payload-columns",
-        type=words,
+        type=comma_separated,
         metavar="NAMES",
         help="Columns to keep as payload; else all others. '' keeps none.",
     ),
     click.option(
         "--payload",
         type=click.Path(path_type=Path),
-        help="A table (.csv, .tsv, .parquet) of payload: a row for each point, in the same order "
-        "or with a column id.",
+        help="A table (.csv, .tsv, .parquet, .jsonl) of payload: a row for each point, in the "
+        "same order or with a column id.",
     ),
     click.option("--ids", metavar="FILE", help="A file of ids, one per line; - reads them."),
     click.option("--dataset", metavar="NAME", help="Data set of an HDF5 file; else 'train'."),
@@ -280,6 +280,22 @@ def described(
 
     ids, columns = read_payload(payload, id_column)
     return list(ids), None, columns
+
+
+def read_columns(path: Path, id_column: str | None) -> tuple[list[Id] | None, dict[str, Any]]:
+    """Read a table without vectors: the ids of its rows, if it has any, and its columns."""
+    from rankfold.errors import InputError
+    from rankfold.inputs import as_columns
+    from rankfold.inputs.points import plain_ids
+
+    columns: dict[str, Any] = dict(as_columns(path, None))
+    name, chosen = repr(str(path)), id_column or "id"
+    if id_column is not None and id_column not in columns:
+        raise InputError(f"{name} has no column {id_column!r}; it has {', '.join(columns)}.")
+    found = columns.pop(chosen, None)
+    if not columns:
+        raise InputError(f"{name} has no column beside {chosen!r}; give those to add.")
+    return (None if found is None else list(plain_ids(found, len(found), name))), columns
 
 
 def check_width(vectors: FloatArray, file: str, index: Index | Collection) -> None:

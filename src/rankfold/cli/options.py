@@ -101,12 +101,12 @@ LAYOUT = click.option(
 )
 
 
-def words(text: str) -> list[str]:
+def comma_separated(text: str) -> list[str]:
     """Return the words between commas.
 
     Examples
     --------
-    >>> words("x, y"), words("")
+    >>> comma_separated("x, y"), comma_separated("")
     (['x', 'y'], [])
     """
     return [word.strip() for word in text.split(",") if word.strip()]

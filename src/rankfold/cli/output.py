@@ -23,6 +23,12 @@ if TYPE_CHECKING:
 WIDEST_CELL = 32
 """Characters of a cell that are shown; the csv format has all of them."""
 
+NARROWEST_TEXT = 12
+"""Characters that the widest text keeps where there is little room."""
+
+MOST_NAMES = 5
+"""Names that are all told."""
+
 GAP = 2
 
 
@@ -61,6 +67,8 @@ def columns_that_fit(
 ) -> tuple[dict[str, list[str]], list[str]]:
     """Cut cells, and return the columns that have room, and the names of those left out.
 
+    The widest text is the last to go, and takes the room that is left: it says most.
+
     Parameters
     ----------
     columns : dict of name to values
@@ -68,27 +76,47 @@ def columns_that_fit(
         How many of them must be shown as they are.
     width : int
     """
-    from rich.cells import cell_len, set_cell_size
+    cells = {
+        name: [printable(name), *(printable(value) for value in values)]
+        for name, values in columns.items()
+    }
+    natural = {name: max(map(cell_width, column)) for name, column in cells.items()}
+    sizes = {name: natural[name] for name in [*columns][:fixed]}
+    room = width - sum(sizes.values()) - GAP * (len(sizes) - 1)
+    others = [*columns][fixed:]
+    texts = [name for name in others if any(isinstance(one, str) for one in columns[name])]
+    widest = max(texts, key=natural.__getitem__, default=None)
+    full = False
+    for name in sorted(others, key=lambda name: name != widest):
+        needed = min(natural[name], WIDEST_CELL)
+        if name == widest and needed + GAP > room:
+            needed = min(natural[name], max(NARROWEST_TEXT, room - GAP))
+        full = full or needed + GAP > room
+        if not full:
+            sizes[name] = needed
+            room -= needed + GAP
+    if widest in sizes:
+        sizes[widest] = min(natural[widest], sizes[widest] + room)
+    shown = {
+        name: [cut(cell, sizes[name]) for cell in column]
+        for name, column in cells.items()
+        if name in sizes
+    }
+    return shown, [name for name in others if name not in sizes]
 
-    shown: dict[str, list[str]] = {}
-    left_out: list[str] = []
-    room = width
-    for place, (name, values) in enumerate(columns.items()):
-        cells = [printable(name), *(printable(value) for value in values)]
-        if place >= fixed:
-            cells = [
-                cell
-                if cell_len(cell) <= WIDEST_CELL
-                else set_cell_size(cell, WIDEST_CELL - 3).rstrip() + "..."
-                for cell in cells
-            ]
-        needed = max(map(cell_len, cells)) + (GAP if shown else 0)
-        if place >= fixed and (left_out or needed > room):
-            left_out.append(name)
-            continue
-        shown[name] = cells
-        room -= needed
-    return shown, left_out
+
+def cell_width(text: str) -> int:
+    """Return how wide a text is in a terminal."""
+    from rich.cells import cell_len
+
+    return cell_len(text)
+
+
+def cut(text: str, width: int) -> str:
+    """Return a text, with three dots for what is wider than there is room."""
+    from rich.cells import set_cell_size
+
+    return text if cell_width(text) <= width else set_cell_size(text, width - 3).rstrip() + "..."
 
 
 def aligned(columns: Mapping[str, Sequence[str]], numbers: Sequence[bool]) -> str:
@@ -157,20 +185,32 @@ def _refusal(made: Round) -> str:
     return f"{reached}, {made.share:.2f} times those of a plain graph with {k}"
 
 
-def summary(known: dict[str, Any]) -> str:
-    """Say in one line what an index holds."""
-    columns = known["columns"]
-    named = f" ({', '.join(columns)})" if 0 < len(columns) <= 5 else ""
+def summary(known: dict[str, Any], vector: Sequence[str] = ()) -> str:
+    """Say in one line what an index holds; ``vector`` are the columns that made its vectors."""
     return ", ".join(
         [
             counted(known["points"], "point"),
-            counted(known["features"], "feature"),
-            counted(len(columns), "column") + named,
+            counted(known["features"], "feature") + in_brackets(vector),
+            counted(len(known["columns"]), "column") + in_brackets([*known["columns"]]),
             known["metric"],
             f"{known['n_neighbors']} neighbours",
             map_of(known),
         ]
     )
+
+
+def in_brackets(names: Sequence[str]) -> str:
+    """Return names in brackets, of many the first and the last.
+
+    Examples
+    --------
+    >>> in_brackets(["x", "y"]), in_brackets([f"e{i}" for i in range(384)]), in_brackets([])
+    (' (x, y)', ' (e0 to e383)', '')
+    """
+    if not names:
+        return ""
+    shown = ", ".join(names) if len(names) <= MOST_NAMES else f"{names[0]} to {names[-1]}"
+    return f" ({printable(shown)})"
 
 
 ALWAYS = ("rank", "id", "score")
@@ -194,11 +234,35 @@ class ExplainedResults:
         For every result; None for examples of the query.
     extra : Reason, optional
         Of a point that was asked about.
+    chosen : list of str, optional
+        Columns of the payload that are shown, in this order; else all.
     """
 
     results: Results | Matches
     reasons: list[Reason | None] | None = None
     extra: Reason | None = None
+    chosen: Sequence[str] | None = None
+
+    def columns(self) -> dict[str, list[Any]]:
+        """Return the results column by column, with those of the payload that were chosen."""
+        from rankfold.errors import InputError
+
+        columns = self.results.columns()
+        if self.chosen is None:
+            return columns
+        payload = {
+            name.removeprefix("payload.") if name not in self.results.payload else name: name
+            for name in columns
+            if name in self.results.payload or name.startswith("payload.")
+        }
+        unknown = [name for name in self.chosen if name not in payload]
+        if unknown:
+            raise InputError(
+                f"the payload has no column {unknown[0]!r}; it has "
+                f"{', '.join(map(repr, payload)) or 'none'}."
+            )
+        own = {name: values for name, values in columns.items() if name not in payload.values()}
+        return own | {payload[name]: columns[payload[name]] for name in self.chosen}
 
     def explained(self) -> list[Reason]:
         """Return every explanation, that of the point asked about last."""
@@ -208,7 +272,7 @@ class ExplainedResults:
 def write_table(answer: ExplainedResults) -> str:
     """Return a table as wide as the terminal, then explanations."""
     width = terminal_width()
-    columns = answer.results.columns()
+    columns = answer.columns()
     for name in MEASURED:
         if name in columns:
             columns[name] = [f"{value:#.4g}" for value in columns[name]]
@@ -219,7 +283,8 @@ def write_table(answer: ExplainedResults) -> str:
     ]
     if left_out:
         names = ", ".join(map(printable, left_out))
-        click.echo(f"Columns without room: {names}. The formats json and csv have all.", err=True)
+        told = f"Columns without room: {names}. Choose with --columns, or take --format csv."
+        click.echo(told, err=True)
     if not answer.results.ids:
         click.echo("No results.", err=True)
     solution = solution_of(answer.results)
@@ -243,7 +308,7 @@ def write_csv(answer: ExplainedResults) -> str:
     """Return a line of names, then a line for every result."""
     text = StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    columns = answer.results.columns()
+    columns = answer.columns()
     writer.writerow(columns)
     writer.writerows(zip(*columns.values(), strict=True))
     return text.getvalue()

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from rankfold.cli.errors import Command
 from rankfold.cli.inputs import check_width, find_ids, images_of
-from rankfold.cli.options import BUDGET, FUSION, METHOD, NAME, SETTINGS, TABLE, Target, open_ranked
+from rankfold.cli.lazy_imports import lazy_imports
+from rankfold.cli.options import (
+    BUDGET,
+    FUSION,
+    METHOD,
+    NAME,
+    SETTINGS,
+    TABLE,
+    Target,
+    comma_separated,
+    open_ranked,
+)
 from rankfold.cli.output import ExplainedResults, write_csv, write_json, write_table
 from rankfold.methods import METHODS
 
@@ -35,6 +48,12 @@ Examples:
   rankfold find notes '"end game"' open* --column title --top 20
 """
 
+UNTOLD_SECONDS = 2
+"""A search that takes no longer is made without a word."""
+
+TIMED_POINTS = 1000
+"""Points that are compared to learn how long it takes to compare all."""
+
 FORMATS = {"table": write_table, "json": write_json, "csv": write_csv}
 FORMAT = click.option(
     "--format",
@@ -43,6 +62,12 @@ FORMAT = click.option(
     default="table",
     show_default=True,
     help="How the results are written to standard output.",
+)
+COLUMNS = click.option(
+    "--columns",
+    type=comma_separated,
+    metavar="NAMES",
+    help="Columns of the payload that a table or csv shows, comma-separated; '' shows none.",
 )
 
 
@@ -115,6 +140,9 @@ FORMAT = click.option(
     help="Draw why the point of --explain-id, else the first result, is here (.png).",
 )
 @FORMAT
+@COLUMNS
+@click.option("--yes", is_flag=True, help="Do not ask before a long search.")
+@lazy_imports()
 def query(
     name: str,
     table: str | None,
@@ -135,6 +163,8 @@ def query(
     explain_id: str | None,
     picture: Path | None,
     form: str,
+    columns: list[str] | None,
+    yes: bool,
     **asked: Any,
 ) -> None:
     """Rank the points of an index, or of an attached collection, by their likeness to a query.
@@ -156,6 +186,7 @@ def query(
     asked |= given
     if form == "csv" and (explain or explain_id is not None):
         raise click.UsageError("csv has no place for explanations; take table or json.")
+    check_columns(form, columns)
     if picture is not None:
         check_picture(picture)
     parameters = dict(settings)
@@ -167,6 +198,8 @@ def query(
         parameters["fusion"] = fusion
         check_able(asked["method"], "fusion")
     with open_ranked(name, table) as index, index.reading():
+        if table is None:
+            announce_search(index.info(), parameters, yes)
         wanted, unwanted = find_ids(index, ids), find_ids(index, negative)
         results = index.query(
             wanted,
@@ -184,30 +217,75 @@ def query(
             extra = explain_point(results, *find_ids(index, [explain_id]))
         if picture is not None:
             draw(results, extra, picture)
-        click.echo(FORMATS[form](ExplainedResults(results, reasons, extra)), nl=False)
+        click.echo(FORMATS[form](ExplainedResults(results, reasons, extra, columns)), nl=False)
 
 
 @click.command(cls=Command, epilog=FIND_EXAMPLES)
 @NAME
 @click.argument("words", nargs=-1, required=True)
 @click.option(
-    "--column", "columns", multiple=True, metavar="NAME", help="Where to look; else in all texts."
+    "--column", "searched", multiple=True, metavar="NAME", help="Where to look; else in all texts."
 )
 @click.option("--where", metavar="CONDITION", help="On payload, such as 'price < 10'.")
 @click.option("--top", type=int, default=10, show_default=True, help="How many results.")
 @click.option("--offset", type=int, default=0, show_default=True, help="Results to skip before.")
 @FORMAT
+@COLUMNS
+@lazy_imports()
 def find(
-    name: str, words: tuple[str, ...], columns: tuple[str, ...], form: str, **asked: Any
+    name: str,
+    words: tuple[str, ...],
+    searched: tuple[str, ...],
+    form: str,
+    columns: list[str] | None,
+    **asked: Any,
 ) -> None:
     """Find points of an index by words in the texts of their payload.
 
     Points that hold any of WORDS come best first. Quotes inside of a word make a phrase, and che*
     stands for all words that begin so.
     """
+    check_columns(form, columns)
     with Target(name).open() as index:
-        matches = index.find(" ".join(words), columns or None, **asked)
-    click.echo(FORMATS[form](ExplainedResults(matches)), nl=False)
+        matches = index.find(" ".join(words), searched or None, **asked)
+    click.echo(FORMATS[form](ExplainedResults(matches, chosen=columns)), nl=False)
+
+
+def check_columns(form: str, columns: list[str] | None) -> None:
+    """Require a format that can leave columns out."""
+    if form == "json" and columns is not None:
+        raise click.UsageError("--columns is for table and csv; json has the whole payload.")
+
+
+def announce_search(known: dict[str, Any], parameters: dict[str, Any], yes: bool) -> None:
+    """Say that lists are too short for a query, and on a terminal ask before all are searched."""
+    asked, n_points = parameters.get("n_neighbors"), known["points"]
+    if type(asked) is not int or min(asked, n_points) <= known["n_neighbors"]:
+        return
+    if min(asked + 1, n_points - 1) <= known["list_width"]:
+        return
+    seconds = search_seconds(n_points, known["features"])
+    if seconds < UNTOLD_SECONDS:
+        return
+    click.echo(
+        f"The lists of this index hold {known['list_width']} neighbours, too few for "
+        f"n_neighbors={asked}: all {n_points:,} points are compared again, for this query alone. "
+        f"That takes about {seconds:.0f} s. An index built with --neighbors {asked} answers at "
+        "once.",
+        err=True,
+    )
+    if not yes and sys.stdin.isatty() and sys.stderr.isatty():
+        click.confirm("Go on?", abort=True, err=True)
+
+
+def search_seconds(n_points: int, n_features: int) -> float:
+    """Estimate how long it takes to compare all points, from some of them on this machine."""
+    import numpy as np
+
+    some = np.ones((TIMED_POINTS, n_features), dtype=np.float32)
+    started = perf_counter()
+    np.partition(some @ some.T, TIMED_POINTS // 2, axis=1)
+    return (perf_counter() - started) * (n_points / TIMED_POINTS) ** 2
 
 
 def check_parameters(method: str, parameters: dict[str, Any]) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from rankfold.cli.errors import interruptible
-from rankfold.cli.options import words
+from rankfold.cli.options import comma_separated
 
 
 @click.command()
@@ -54,7 +54,7 @@ def reproduce(
         from rankfold.paper.reproduce import print_tables, reproduce, write_report
 
         check_folder(out)
-        found = reproduce(words(only), folder, tables, jobs)
+        found = reproduce(comma_separated(only), folder, tables, jobs)
         files = write_report(found, out)
     if form == "json":
         click.echo(to_json(found.outcomes()), nl=False)

@@ -63,17 +63,13 @@ def region_queries() -> list[Any]:
 
 
 def all_else() -> list[Any]:
-    """Go on by gradients; link and relink graphs; learn one, and one for a query; measure."""
+    """Go on by gradients; link and relink graphs; learn one; measure distances."""
     import numpy as np
 
-    from rankfold.graph import collective, collective_kernels, symmetric
+    from rankfold.graph import collective, collective_kernels, symmetric, symmetric_kernels
     from rankfold.neighbors import kernels
-    from rankfold.rankers import alternation_kernels
-    from rankfold.rankers.graph_step import GraphStep
-    from rankfold.rankers.region_steps import Choosing, RegionSteps
     from rankfold.solvers import Boundary, RegionSolver, System, gradients, memory
     from rankfold.solvers.arrays import NOT_BEGUN, Batch
-    from rankfold.types import Neighbors, Query, Solution
 
     batch = Batch.of([Boundary()], [1], [(1, 1)])
     lists = np.array([[1, 2], [0, 2], [1, 3], [2, 1]], dtype=np.int32)
@@ -85,14 +81,6 @@ def all_else() -> list[Any]:
         gradients.polish(solver.arrays, work, batch, 0, NOT_BEGUN, 1e-6)
         gradients.solve_whole(solver.arrays, work, batch, 0, NOT_BEGUN, 1e-6, 1.0)
         symmetric.link(lists, weights)
-        stored, one = Neighbors(lists, np.ones((4, 2))), np.array([0])
-        steps = RegionSteps(
-            GraphStep(1, 1.0, 1.0, 1.0, "own", "stored"), stored, (Choosing(graph, 0.0, 0.0),) * 2,
-            np.full(4, -1, dtype=np.int32), Query(one, np.empty((0, 1)), np.ones(1)),
-            stored.take(one[:0]), Solution(one, np.ones(1), 0.0), 1e-6,
-        )  # fmt: skip
-        steps.learn_scores(steps.first, Solution(one, np.ones(1), 0.0))
-        steps.objective(steps.first, None)
         for index in (np.int32, np.int64):
             graph.indptr, graph.indices = graph.indptr.astype(index), graph.indices.astype(index)
             symmetric.relink(graph, (lists, weights), (lists, weights), np.arange(1), 1.0)
@@ -103,7 +91,7 @@ def all_else() -> list[Any]:
     kernels.sq_distances_to(points, points[0])
     kernels.sq_distances_among(points, near[0], points[0])
     kernels.rough_sq_distances_to(points, points[0])
-    modules = (gradients, symmetric, collective_kernels, kernels, alternation_kernels)
+    modules = (gradients, symmetric_kernels, collective_kernels, kernels)
     named = [value for module in modules for value in vars(module).values()]
     return [value for value in named if hasattr(value, "stats") and value.stats.cache_path]
 

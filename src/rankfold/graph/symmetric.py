@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from rankfold.compilation import compiled, inner
 from rankfold.types import BoolArray, FloatArray, IntArray, Weights
 
 Lists = tuple[IntArray, FloatArray]
@@ -31,58 +30,20 @@ def link(indices: IntArray, weights: FloatArray) -> sparse.csr_array:
            [0.5, 0. , 1. ],
            [0. , 1. , 0. ]])
     """
+    from rankfold.graph.symmetric_kernels import count, fill  # compiled, loaded when used
+
     n_points = len(indices)
     # Slices are another type, for which all would be compiled once more.
     indices, weights = np.ascontiguousarray(indices), np.ascontiguousarray(weights)
-    counts = _count(indices, weights)
+    counts = count(indices, weights)
     total = int(counts.sum())
     wide = np.int32 if total < np.iinfo(np.int32).max else np.int64
     indptr = np.zeros(n_points + 1, dtype=wide)
     np.cumsum(counts, out=indptr[1:])
     columns = np.empty(total, dtype=wide)
     data = np.empty(total, dtype=weights.dtype)
-    _fill(indices, weights, indptr[:-1].copy(), columns, data)
+    fill(indices, weights, indptr[:-1].copy(), columns, data)
     return sparse.csr_array((data, columns, indptr), shape=(n_points, n_points))
-
-
-@inner()
-def _returned(indices, weights, point, other):  # type: ignore[no-untyped-def]
-    """Return the weight that another point gives back to this one; zero if it does not."""
-    for place in range(indices.shape[1]):
-        if indices[other, place] == point:
-            return weights[other, place]
-    return weights.dtype.type(0)
-
-
-@compiled()
-def _count(indices, weights):  # type: ignore[no-untyped-def]
-    counts = np.zeros(len(indices), dtype=np.int64)
-    for point in range(len(indices)):
-        for place in range(indices.shape[1]):
-            if weights[point, place] > 0:
-                other = indices[point, place]
-                counts[point] += 1
-                if not _returned(indices, weights, point, other) > 0:
-                    counts[other] += 1
-    return counts
-
-
-@compiled()
-def _fill(indices, weights, ends, columns, data):  # type: ignore[no-untyped-def]
-    """Write every row's entries from its current end on."""
-    for point in range(len(indices)):
-        for place in range(indices.shape[1]):
-            weight = weights[point, place]
-            if weight > 0:
-                other = indices[point, place]
-                returned = _returned(indices, weights, point, other)
-                columns[ends[point]] = other
-                data[ends[point]] = (weight + max(returned, 0)) / 2
-                ends[point] += 1
-                if not returned > 0:
-                    columns[ends[other]] = point
-                    data[ends[other]] = weight / 2
-                    ends[other] += 1
 
 
 def relink(
@@ -114,6 +75,8 @@ def relink(
            [0.5, 0. , 0.5],
            [0.5, 0.5, 0. ]])
     """
+    from rankfold.graph.symmetric_kernels import copy
+
     n_before, n_points = graph.shape[0], len(after[0])
     known = changed[changed < n_before]
     _, had = _edges(before, known)
@@ -131,7 +94,7 @@ def relink(
     data = np.empty(indptr[-1], dtype=graph.data.dtype)
     kept = np.ones(n_before, dtype=bool)
     kept[old_rows] = False
-    _copy(graph.indptr, graph.indices, graph.data, kept, indptr, columns, data)
+    copy(graph.indptr, graph.indices, graph.data, kept, indptr, columns, data)
     for place, row in enumerate(rows):
         old = slice(fresh.indptr[place], fresh.indptr[place + 1])
         new = slice(indptr[row], indptr[row + 1])
@@ -161,17 +124,6 @@ def _fresh_rows(lists: Lists, rows: IntArray, around: IntArray) -> sparse.csr_ar
     fresh = sparse.csr_array((weights, (row, column)), shape=(len(rows), n_points))
     fresh.sum_duplicates()
     return fresh
-
-
-@compiled()
-def _copy(old_indptr, old_columns, old_data, kept, indptr, columns, data):  # type: ignore[no-untyped-def]
-    """Copy the rows that are kept to where they begin now."""
-    for row in range(len(kept)):
-        if kept[row]:
-            shift = np.int64(indptr[row]) - np.int64(old_indptr[row])
-            for entry in range(old_indptr[row], old_indptr[row + 1]):
-                columns[entry + shift] = old_columns[entry]
-                data[entry + shift] = old_data[entry]
 
 
 def degrees(weights: Weights) -> FloatArray:

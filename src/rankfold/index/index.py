@@ -591,6 +591,29 @@ class Index:
                 everything = {**store.payload_of(slots), **columns}
                 self._backend.change(slots, checked, names, everything)
 
+    def add_columns(self, payload: Any, ids: Any = None) -> None:
+        """Add columns to the payload of an index that was built without them.
+
+        Parameters
+        ----------
+        payload : as for `build`
+            Columns of names that the index does not have.
+        ids : id or list of ids, optional
+            The points that the values are for; all others have none. Without, there is a value
+            for every point, in the order in which they arrived.
+
+        Examples
+        --------
+        >>> from rankfold import Index, datasets
+        >>> with Index.build(datasets.load("moons").X) as index:
+        ...     index.add_columns({"price": [3, 5]}, ids=[0, 1])
+        ...     index.query(0, top=1, where="price > 4").ids
+        [1]
+        """
+        with self._backend.changing() as engine:
+            slots = live_points(engine) if ids is None else self._slots(as_list(ids))
+            self._backend.store.add_columns(slots, as_columns(payload, len(slots)))
+
     @contextmanager
     def reading(self) -> Iterator[None]:
         """Let everything that this thread reads inside belong to one state.

@@ -16,6 +16,7 @@ import numpy as np
 from rankfold.check import check_flag
 from rankfold.errors import InputError, MissingExtraError
 from rankfold.inputs.images import SIZE, SUFFIXES, read_image, read_images
+from rankfold.inputs.json_lines import read_json_lines
 from rankfold.inputs.points import Points, checked_points, checked_vectors, reading
 from rankfold.inputs.tables import listed, read_parquet, read_text
 from rankfold.types import FloatArray
@@ -159,6 +160,8 @@ READERS: Mapping[str, Callable[..., Points]] = {
     ".csv": read_text,
     ".tsv": read_text,
     ".parquet": read_parquet,
+    ".jsonl": read_json_lines,
+    ".ndjson": read_json_lines,
     ".hdf5": read_hdf5,
     ".h5": read_hdf5,
 }
@@ -369,14 +372,16 @@ def _number_rows(text: str, name: str) -> list[list[float]]:
 def read_ids(path: str | Path) -> list[str]:
     """Read ids, one per line, from a file or (``-``) from standard input.
 
-    They come as text, as ids on a command line do; lines without any are left out.
+    They come as text, as ids on a command line do, with the blanks that are before and after
+    them; empty lines are left out.
     """
     if str(path) == STANDARD_INPUT:
         text, name = sys.stdin.read(), "standard input"
     else:
         check_file(Path(path))
         text, name = _text_of(Path(path)), repr(str(path))
-    ids = [line.strip() for line in text.split("\n") if line.strip()]
+    lines = [line.removesuffix("\r") for line in text.split("\n")]
+    ids = [line for line in lines if line]
     if not ids:
         raise InputError(f"{name} has no ids; write one per line.")
     return ids

@@ -9,6 +9,7 @@ from typing import Any
 
 from rankfold.errors import InputError
 from rankfold.inputs.files import check_file
+from rankfold.inputs.json_lines import read_json_columns
 from rankfold.inputs.points import Columns, plain_columns, plain_ids
 from rankfold.inputs.tables import (
     check_names,
@@ -21,6 +22,8 @@ COLUMN_READERS = {
     ".parquet": read_parquet_columns,
     ".csv": read_text_columns,
     ".tsv": read_text_columns,
+    ".jsonl": read_json_columns,
+    ".ndjson": read_json_columns,
 }
 
 
@@ -30,7 +33,7 @@ def as_columns(payload: Any, n_rows: int | None) -> Columns:
     Parameters
     ----------
     payload : dict of sequences, pandas.DataFrame, pyarrow.Table, str or path, optional
-        Columns, or the name of a .parquet, .csv or .tsv file of them. None is no column.
+        Columns, or the name of a .parquet, .csv, .tsv or .jsonl file of them. None is no column.
     n_rows : int or None
         The number of points, and so of values in every column; None for that of the first.
 
@@ -63,7 +66,7 @@ def read_payload(path: Path, id_column: str | None = None) -> tuple[list[int | s
     Parameters
     ----------
     path : Path
-        A .parquet, .csv or .tsv file.
+        A .parquet, .csv, .tsv or .jsonl file.
     id_column : str, optional
         Else "id".
     """
@@ -101,5 +104,5 @@ def _from_memory(payload: Any) -> Mapping[Any, Any]:
         return {name: payload[name] for name in names}
     raise InputError(
         f"payload is {type(payload).__name__}, but must be a dict of columns, a pandas.DataFrame, "
-        "a pyarrow.Table or the name of a .parquet, .csv or .tsv file."
+        "a pyarrow.Table or the name of a .parquet, .csv, .tsv or .jsonl file."
     )

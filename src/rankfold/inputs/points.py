@@ -136,12 +136,15 @@ class Points:
         Columns of plain values (int, float, bool, str, None), one value per row.
     metric : {"euclidean", "cosine"}, optional
         The metric the file says its vectors are meant for.
+    vector_columns : tuple of str
+        The columns of a table that make the vector; none where there are no columns.
     """
 
     vectors: FloatArray
     ids: list[int | str] | None = None
     payload: Columns | None = None
     metric: str | None = None
+    vector_columns: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.vectors)
@@ -153,14 +156,14 @@ def checked_points(
     ids: Any = None,
     payload: Mapping[str, Any] | None = None,
     metric: str | None = None,
+    vector_columns: tuple[str, ...] = (),
 ) -> Points:
     """Check what a file held, and put it into plain values."""
     name = repr(str(path))
     matrix = checked_vectors(vectors, name)
     columns = plain_columns(payload or {}, len(matrix), name)
-    return Points(
-        matrix, None if ids is None else plain_ids(ids, len(matrix), name), columns or None, metric
-    )
+    names = None if ids is None else plain_ids(ids, len(matrix), name)
+    return Points(matrix, names, columns or None, metric, vector_columns)
 
 
 def checked_vectors(vectors: Any, name: str) -> FloatArray:

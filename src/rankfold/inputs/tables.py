@@ -230,7 +230,8 @@ def read_text(
         rows = table._replace(rows=chain([first], table.rows))
         vectors, texts = _collected(path, rows, choice)
     ids = typed(texts[choice.id]) if choice.id is not None else None
-    return checked_points(path, vectors, ids, {name: typed(texts[name]) for name in choice.payload})
+    payload = {name: typed(texts[name]) for name in choice.payload}
+    return checked_points(path, vectors, ids, payload, vector_columns=choice.vector)
 
 
 def _collected(
@@ -324,7 +325,8 @@ def read_parquet(
         for name, values in columns.items():
             lists[name].extend(values)
     ids = lists[choice.id] if choice.id is not None else None
-    return checked_points(path, vectors, ids, {name: lists[name] for name in choice.payload})
+    payload = {name: lists[name] for name in choice.payload}
+    return checked_points(path, vectors, ids, payload, vector_columns=choice.vector)
 
 
 def describe_parquet(

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.spatial.distance import cdist
-from sklearn.neighbors import NearestNeighbors
 
 from rankfold.check import (
     check_choice,
@@ -96,12 +97,17 @@ class ExactEngine:
         else:
             check_norms(X, "X")
             self.points = as_held(X, metric, "X") if metric == "cosine" else np.ascontiguousarray(X)
-            self._finder = NearestNeighbors(algorithm="brute", metric="sqeuclidean")
-            self._finder.fit(self.points)
             norms = np.einsum("ij,ij->i", self.points, self.points, dtype=np.float64)
             self._largest_norm = float(np.sqrt(norms.max()))
 
     exact = True
+
+    @cached_property
+    def _finder(self) -> Any:
+        """Return what compares blocks of vectors; it takes long to import, so only for a search."""
+        from sklearn.neighbors import NearestNeighbors
+
+        return NearestNeighbors(algorithm="brute", metric="sqeuclidean").fit(self.points)
 
     def search(self, vectors: FloatArray, k: int) -> Neighbors:
         """Find the ``k`` nearest points of the database for vectors from anywhere.

@@ -243,8 +243,8 @@ def widened(columns: Sequence[Column], payload: Mapping[str, Values]) -> tuple[C
     if unknown:
         raise InputError(
             f"payload has new columns: {few(sorted(unknown))}; known are "
-            f"{few(column.name for column in columns) or 'none'}. The columns are those with which "
-            "the index was built."
+            f"{few(column.name for column in columns) or 'none'}. add_columns adds them to "
+            "all points."
         )
     return tuple(
         Column(column.name, _common(column, payload[column.name]), column.position)
@@ -252,6 +252,25 @@ def widened(columns: Sequence[Column], payload: Mapping[str, Values]) -> tuple[C
         else column
         for column in columns
     )
+
+
+def extended(columns: Sequence[Column], payload: Mapping[str, Values]) -> tuple[Column, ...]:
+    """Return the columns, and after them those of a payload, which must be new."""
+    known = [column.name for column in columns if column.name in payload]
+    if known:
+        raise InputError(
+            f"payload has columns that are there already: {few(known)}; update changes their "
+            "values, and new columns need other names."
+        )
+    if len(columns) + len(payload) > MOST:
+        raise InputError(
+            f"there would be {len(columns) + len(payload)} columns, but there may be up to {MOST}."
+        )
+    added = (
+        Column(name, values.kind, position)
+        for position, (name, values) in enumerate(payload.items(), start=len(columns))
+    )
+    return (*columns, *added)
 
 
 def too_large(name: str, value: object) -> InputError:

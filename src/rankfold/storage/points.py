@@ -192,11 +192,27 @@ def widen(database: SqliteDatabase, before: Sequence[Column], after: Sequence[Co
             raise too_large(column.name, value)
         database.rows(f"UPDATE points SET {key} = CAST({key} AS REAL) WHERE {key} NOT NULL")  # noqa: S608
     if widening:
-        for rows in _all_rows(database, after, checked=False):
-            sums = [(checksum(row), row[0]) for row in rows]
-            database.run_many("UPDATE points SET crc32 = ? WHERE slot = ?", sums)
+        _renew_checksums(database, after)
     if text_columns(before) != text_columns(after):  # the first texts of a column
         make_words(database, after)
+
+
+def add_columns(
+    database: SqliteDatabase, before: Sequence[Column], after: Sequence[Column]
+) -> None:
+    """Give all points further columns, in which every value is missing."""
+    check_points(database, before)  # the new checksums must not vouch for damage
+    for column in after[len(before) :]:
+        database.rows(f"ALTER TABLE points ADD COLUMN {column.key}")
+    _renew_checksums(database, after)
+    if text_columns(before) != text_columns(after):
+        make_words(database, after)
+
+
+def _renew_checksums(database: SqliteDatabase, columns: Sequence[Column]) -> None:
+    for rows in _all_rows(database, columns, checked=False):
+        sums = [(checksum(row), row[0]) for row in rows]
+        database.run_many("UPDATE points SET crc32 = ? WHERE slot = ?", sums)
 
 
 def check_points(database: SqliteDatabase, columns: Sequence[Column]) -> None:

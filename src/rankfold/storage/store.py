@@ -25,6 +25,7 @@ from rankfold.storage.columns import (
     checked_payload,
     distinct_ids,
     distinct_slots,
+    extended,
     new_columns,
     widened,
 )
@@ -42,6 +43,7 @@ from rankfold.storage.database import (
 )
 from rankfold.storage.points import (
     Batch,
+    add_columns,
     change_points,
     check_new,
     delete_points,
@@ -429,6 +431,26 @@ class Store(Reader):
             manifest = read_manifest(database)
             columns = widened(manifest.columns, values)
             widen(database, manifest.columns, columns)
+            change_points(database, columns, chosen, values)
+            replaced(manifest, columns=columns).write(database)
+
+    def add_columns(self, slots: Any, payload: Mapping[str, Any]) -> None:
+        """Add columns, with values for some points and none for all others, in one step.
+
+        When it returns, they are on disk. The version stays as it is.
+
+        Parameters
+        ----------
+        slots : array of int
+        payload : dict of str to column
+            Columns that the store does not have.
+        """
+        chosen = distinct_slots(slots, "slots")
+        values = checked_payload(payload, len(chosen))
+        with self._writing() as database:
+            manifest = read_manifest(database)
+            columns = extended(manifest.columns, values)
+            add_columns(database, manifest.columns, columns)
             change_points(database, columns, chosen, values)
             replaced(manifest, columns=columns).write(database)
 

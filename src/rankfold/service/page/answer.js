@@ -171,8 +171,7 @@ export class AnswerView {
     const ids = [...query.ids, ...query.negative, ...plain.ids.slice(0, LIST_LENGTH), ...listed.slice(0, LIST_LENGTH)];
     if (this.lacks([...plain.ids, ...shape.ids])) await this.page.loader.refresh(info);
     const vectorPositions = this.page.vectorPositions(query, plain.ids);
-    const sameQuery =
-      this.context && api.writeJson(examplesOf(this.context.query)) === api.writeJson(examplesOf(query));
+    const sameQuery = this.context && sameExamples(this.context.query, query);
     if (signal.aborted) return;
     const context = { info, query, plain, shape, listed, depth: rankingDepth(info), vectorPositions };
     await this.fetchPoints(ids, signal);
@@ -189,6 +188,11 @@ export class AnswerView {
     announce(
       `${listed.length ? `First by shape: ${listed.slice(0, 3).map(formatId).join(", ")}.` : "No results."} ${byId("judged-shape").textContent}`,
     );
+  }
+
+  /** Whether the payload of a point is at hand. @param {Id} id */
+  knows(id) {
+    return this.cache.has(id);
   }
 
   /** Nothing where the point is gone. @param {Id} id @returns {Record<string, unknown>} */
@@ -315,7 +319,8 @@ export class AnswerView {
   }
 }
 
-/** What is asked, apart from parameters. @param {Query} query */
-function examplesOf({ index, ids, vectors, text, negative }) {
-  return { index, ids, vectors, text, negative };
+/** Whether two queries differ in parameters alone. @param {Query} one @param {Query} other */
+export function sameExamples(one, other) {
+  const examples = (/** @type {Query} */ { index, ids, vectors, text, negative }) => [index, ids, vectors, text, negative];
+  return api.writeJson(examples(one)) === api.writeJson(examples(other));
 }

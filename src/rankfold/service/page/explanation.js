@@ -94,6 +94,8 @@ function showCard({
       const beyond = complete ? "" : `is beyond ${depth.toLocaleString("en-GB")}, or `;
       return [make("small", {}, `${beyond}does not meet the filter`)];
     }
+    if (byDistance === undefined && byShape === undefined)
+      return [make("small", {}, `is not among the first ${depth.toLocaleString("en-GB")}, by distance or by shape`)];
     return [
       rankLabel(byDistance, depth, "by distance"),
       make("i", { "aria-hidden": "true" }, "→"),
@@ -153,8 +155,8 @@ function rankLabel(rank, depth, how) {
   return make(
     "span",
     {},
-    make("b", {}, rank === undefined ? `>${depth}` : rank.toLocaleString("en-GB")),
-    make("small", {}, ` ${how}`),
+    make("b", {}, rank === undefined ? "later" : rank.toLocaleString("en-GB")),
+    make("small", {}, rank === undefined ? ` than ${depth.toLocaleString("en-GB")} ${how}` : ` ${how}`),
   );
 }
 
@@ -171,6 +173,11 @@ function describePath({ path, path_state: state, n_visited: visited, fused }) {
   if (path.share === null) share = "It illustrates the score, which is no sum over paths.";
   else if (path.share >= 0.001)
     share = `It alone brings ${formatPercent(path.share)} of the ${fused ? "shape score" : "score"}; all paths add up.`;
+  if (path.steps.length === 1) {
+    const [{ start, end }] = path.steps;
+    const other = start === null ? "your vector" : formatId(start);
+    return `The strongest path has 1 step: ${formatId(end)} and ${other} are neighbours; at least one is among the nearest of the other. ${share}`;
+  }
   return `The strongest path has ${formatCount(path.steps.length, "step")} from neighbour to neighbour. ${share}`;
 }
 
@@ -283,7 +290,8 @@ export class Explanation {
     const cached = this.reasons.get(id) ?? null;
     const skipped = this.skipReason(id);
     this.show(cached, skipped);
-    if (!cached && !skipped) this.fetchTimer = window.setTimeout(() => this.fetch(id), FETCH_DELAY);
+    if (!this.answer.knows(id)) this.fetchTimer = window.setTimeout(() => this.fetchPoint(id, skipped), FETCH_DELAY);
+    else if (!cached && !skipped) this.fetchTimer = window.setTimeout(() => this.fetch(id), FETCH_DELAY);
   }
 
   /**
@@ -294,7 +302,8 @@ export class Explanation {
   skipReason(id) {
     const { context } = this;
     if (!context || context.info.points <= MAX_FULLY_EXPLAINED || context.shape.ranks.has(id)) return null;
-    return `It is beyond the first ${context.depth.toLocaleString("en-GB")} by shape. Only those are explained here.`;
+    const depth = context.depth.toLocaleString("en-GB");
+    return `At least ${depth} points are closer to the query along the shape of the data; only the paths to those are drawn. Click to ask with it.`;
   }
 
   /** Do not close: the pointer is on the card. */
@@ -309,6 +318,22 @@ export class Explanation {
     highlightResult(null);
     this.draw(null);
     showHint(this.context !== null);
+  }
+
+  /** Fetch what a point of the map is, then why it is there. @param {Id} id @param {string|null} skipped */
+  fetchPoint(id, skipped) {
+    const { context } = this;
+    this.queue.submit(async (stale, timeout) => {
+      try {
+        await this.answer.fetchPoints([id], timeout);
+      } catch (error) {
+        if (!stale.aborted && this.id === id) this.show(null, this.onError(error));
+        return;
+      }
+      if (stale.aborted || this.id !== id || this.context !== context) return;
+      this.show(null, skipped);
+      if (!skipped) this.fetch(id);
+    }, true);
   }
 
   /** Ask why, one point at a time: what the server has begun, it ends. @param {Id} id */

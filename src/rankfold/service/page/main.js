@@ -1,7 +1,7 @@
 /** The page: opens an index, asks, and shows the answer. */
 
 import * as api from "./api.js";
-import { AnswerView } from "./answer.js";
+import { AnswerView, sameExamples } from "./answer.js";
 import { bindControls, showExamples, updateColumnChoices, updateControls } from "./controls.js";
 import { clearFieldErrors, describeError, hideNotice, showError, showNotice } from "./dialogs.js";
 import { byId, displayName, make, setState } from "./elements.js";
@@ -277,6 +277,8 @@ export class Page {
     if (options.history === "push" && before && this.undoStack.at(-1) !== before)
       this.undoStack = [...this.undoStack.slice(1 - MAX_UNDO), before];
     this.query = query;
+    // What the card says is of the examples before.
+    if (before && !sameExamples(before, query)) this.explanation.close();
     updateControls(query, info);
     clearTimeout(this.linkTimer);
     // Browsers refuse addresses that change too often.

@@ -177,6 +177,7 @@ def refresh_graph(
 def write_shape(database: Database, name: str, n_components: int, progress: bool) -> ShapeEmbedding:
     """Write shape vectors beside the collection's own; `Collection.write_shape` says how."""
     k, metric = int(attached(database)["n_neighbors"]), database.metric
+    database.check_vectors(name, min(n_components, database.count()))
     with _reading(database, progress) as (points, _):
         n = min(n_components, len(points.keys))
         how: dict[str, Any] = {"n_neighbors": k, "metric": metric, "progress": progress}

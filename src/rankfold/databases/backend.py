@@ -202,13 +202,17 @@ class Database(ABC):
     def detach(self) -> None:
         """Remove all records without a trace."""
 
-    def write_vectors(self, name: str, size: int, pages: Iterable[Page]) -> None:
-        """Write a second vector of points, of so many numbers; the user asks for it."""
+    def check_vectors(self, name: str, size: int) -> None:
+        """Refuse a second vector of so many numbers, where it cannot be written."""
         raise InputError(
             f"{self.name} cannot be given a second vector: {type(self).__name__} fixes its vectors "
             "when a collection is made. docs/shape_vectors.md shows how to make one with both.",
             "as_vector",
         )
+
+    def write_vectors(self, name: str, size: int, pages: Iterable[Page]) -> None:
+        """Write a second vector of points, which the user has asked for."""
+        self.check_vectors(name, size)
 
     def transaction(self) -> AbstractContextManager[None]:
         """Group what is written: all of it appears at once, where the database can."""

@@ -208,12 +208,14 @@ class PostgreSQL(Database):
     def detach(self) -> None:
         self._run("DROP TABLE IF EXISTS {side}")
 
-    def write_vectors(self, name: str, size: int, pages: Iterable[Page]) -> None:
+    def check_vectors(self, name: str, size: int) -> None:
         if name in self._names:
             raise InputError(
                 f"{self.name} has a column {name!r} already; drop it, or choose another name.",
                 "as_vector",
             )
+
+    def write_vectors(self, name: str, size: int, pages: Iterable[Page]) -> None:
         parts = {"new": _name(name), "size": sql.SQL(str(int(size)))}
         with self.transaction():
             self._run("ALTER TABLE {table} ADD COLUMN {new} {vector_type}({size})", None, parts)

@@ -188,7 +188,7 @@ class Qdrant(Database):
         if self.call(self.client.collection_exists, self.table + SIDE):
             self.call(self.client.delete_collection, self.table + SIDE)
 
-    def write_vectors(self, name: str, size: int, pages: Iterable[Page]) -> None:
+    def check_vectors(self, name: str, size: int) -> None:
         spaces = self.call(self.client.get_collection, self.table).config.params.vectors
         own = spaces.get(name) if isinstance(spaces, dict) else None
         if own is None or own.size != size or own.distance.value != "Dot" or name == self._vector:
@@ -197,6 +197,8 @@ class Qdrant(Database):
                 "collection is made, as docs/shape_vectors.md shows.",
                 "as_vector",
             )
+
+    def write_vectors(self, name: str, size: int, pages: Iterable[Page]) -> None:
         for keys, vectors in pages:
             points = [
                 models.PointVectors(id=key, vector={name: vector.tolist()})

@@ -25,6 +25,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from rankfold import RAN, evaluate
 from rankfold.graph import ClosedForm
+from rankfold.solvers import GraphRows
 from rankfold.types import Neighbors
 
 METRICS = ("precision@1", "precision@10", "precision@50", "r_precision")
@@ -38,11 +39,11 @@ class Cleaned(RAN):
     def _clean(self, weights):
         return weights
 
-    def _prepare(self, couplings):
+    def _prepare(self, rows):
         scale = 2 * self._smoothness
-        cleaned = sparse.csr_array(self._clean(couplings / scale))
+        cleaned = sparse.csr_array(self._clean(rows.csr() / scale))
         cleaned.sort_indices()
-        super()._prepare(scale * cleaned)
+        super()._prepare(GraphRows.of(scale * cleaned))
 
 
 class Mutual(Cleaned):

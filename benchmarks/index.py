@@ -2,15 +2,20 @@
 
 Points lie on curved sheets, 2,000 on each, in random order, with 32 features and one column of
 payload. An index is built on disk, beside the search for its neighbour lists alone, and opened
-again with its pages in memory. The first query fits RAN to the graph; the first one after a change
-takes up what has changed. Then a point is added, removed and described anew, each on disk when it
-returns, in turns with queries by plain distance, which fit nothing. Compiled code is loaded before.
+again with its pages in memory: that checks every byte of its arrays, and all numbers in them. The
+first query fits RAN to the graph that is kept; the first one after a change takes up what has
+changed. Queries are by id, with ids and payload of ten results; above the kernel is what they take
+beside compiled code. Batches of queries share two threads. Then a point is added, removed and
+described anew, each on disk when it returns, in turns with queries by plain distance, which fit
+nothing. Compiled code is loaded before. On disk there are also embeddings of 384 numbers: those of
+package descriptions by MiniLM, and more drawn between them.
 """
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
+from default_query import data_file, drawn_again
 from kit.report import Goal, options, publish, table, versions
 from kit.timing import seconds, take_turns
 
@@ -18,9 +23,14 @@ from rankfold import Index
 from rankfold.datasets.synthetic import sheets
 from rankfold.graph import stored_width
 from rankfold.neighbors import DynamicEngine, choose_engine
+from rankfold.solvers import RegionSolver
 
 SIZES, LARGE = (10_000, 100_000), 1_000_000
 N_NEIGHBORS, CHANGES, QUERIES = 5, 50, 50
+SMOOTHNESS = {"defaults": ({}, 800, 800), "smoothness 1": ({"smoothness": 1.0}, 5_000, 5_000)}
+"""What is asked: parameters, queries of a batch, and how many are to be answered in a second."""
+
+EMBEDDINGS = 30_000
 
 
 def points(n_points):
@@ -38,7 +48,66 @@ def size(folder):
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
-def measure(n_points, folder):
+def timed_queries(index, parameters, queries):
+    """Return the median milliseconds of a query, and of what it takes above compiled code."""
+    advance, spent = RegionSolver._advance, [0.0]
+
+    def timed(*arguments, **options):
+        took, answer = seconds(lambda: advance(*arguments, **options))
+        spent[0] += took
+        return answer
+
+    whole, beside = [], []
+    RegionSolver._advance = timed
+    try:
+        for query in queries:
+            spent[0] = 0.0
+            took, _ = seconds(lambda query=query: index.query(query, **parameters))
+            whole.append(1000 * took)
+            beside.append(1000 * (took - spent[0]))
+    finally:
+        RegionSolver._advance = advance
+    return float(np.median(whole)), float(np.median(beside))
+
+
+def asked(index, n_points):
+    """Measure single queries and batches."""
+    rng, row = np.random.default_rng(1), {}
+    for name, (parameters, size, _) in SMOOTHNESS.items():
+        queries = rng.integers(n_points, size=size).tolist()
+        index.query(1, **parameters)
+        whole, beside = timed_queries(index, parameters, queries[: 4 * QUERIES])
+        took, _ = seconds(
+            lambda queries=queries, parameters=parameters: index.query_batch(
+                queries, n_jobs=2, **parameters
+            )
+        )
+        row |= {f"{name}: query ms": whole, f"{name}: above the kernel ms": beside,
+                f"{name}: queries a second": len(queries) / took}  # fmt: skip
+    return row
+
+
+def on_disk(folder):
+    """Yield what an index takes on disk beside its vectors, at 32 and at 384 features."""
+    drawn = drawn_again(data_file("debian_minilm384.npz"), EMBEDDINGS, "cosine")
+    for name, X, metric in (
+        ("sheets", points(EMBEDDINGS), "euclidean"),
+        ("embeddings", drawn, "cosine"),
+    ):
+        path, payload = folder / name, {"price": np.arange(len(X)) % 100}
+        with Index.build(X, payload=payload, path=path, metric=metric) as index:
+            facts = index.info()
+        yield {
+            "points": name,
+            "features": X.shape[1],
+            "n_neighbors": facts["n_neighbors"],
+            "lists of": facts["list_width"],
+            "bytes a point": size(path) / len(X),
+            "disk / vectors": size(path) / X.nbytes,
+        }
+
+
+def measure(n_points, folder, answered):
     """Build, open, ask and change an index of some size."""
     X = points(n_points + 2000)
     X, new = X[:n_points], X[n_points:]
@@ -54,6 +123,7 @@ def measure(n_points, folder):
     with Index.open(path, write=True) as index:
         first, _ = seconds(lambda: index.query(1))
         warm = take_turns({"query": index.query}, range(2, 2 + QUERIES))["query"].median
+        answered.append({"points": n_points, **asked(index, n_points)})
         index.add(new[-1])  # copies what is mapped from disk
         index.query(1)  # loads compiled code
         index.add(new[-2])
@@ -90,24 +160,39 @@ def reopened(path):
     return took
 
 
-def judge(rows):
-    last = rows[-1]
+def judge(rows, answered, kept):
+    last, quick = rows[-1], answered[-1]
     where = f"{last['points']:,} points"
-    return [
+    goals = [
         Goal(f"{where}: open", last["open s"], most=1, unit="s"),
+        Goal(f"{where}: first query after open", last["first query s"], most=0.3, unit="s"),
+        Goal(f"{where}: first query after a change", last["first query after a change s"],
+             most=0.05, unit="s"),
         Goal(f"{where}: build / search", last["build / search"], most=1.5),
         Goal(f"{where}: one add, on disk", last["one add ms"], most=50, unit="ms"),
         Goal(f"{where}: one remove, on disk", last["one remove ms"], most=50, unit="ms"),
-    ]
+        Goal("embeddings: disk / vectors", kept[-1]["disk / vectors"], most=2),
+    ]  # fmt: skip
+    for name, (_, _, rate) in SMOOTHNESS.items():
+        above, batch = f"{name}: above the kernel ms", f"{name}: queries a second"
+        goals += [
+            Goal(f"{where}, {name}: a query above its kernel", quick[above], most=0.4, unit="ms"),
+            Goal(f"{where}, {name}: queries a second", quick[batch], least=rate),
+        ]
+    return goals
 
 
 def main():
     arguments = options(__doc__, large="a million points as well").parse_args()
     sizes = (*SIZES, LARGE) if arguments.large else SIZES
+    answered = []
     with TemporaryDirectory() as folder:
-        rows = table(measure(n_points, Path(folder)) for n_points in sizes)
+        kept = table(on_disk(Path(folder)))
+        rows = table(measure(n_points, Path(folder), answered) for n_points in sizes)
     intro = [*__doc__.split("\n\n")[1].splitlines(), "", versions("rankfold", "faiss-cpu")]
-    publish("index", "the index", intro, {"Costs": rows}, judge(rows), docs=arguments.docs)
+    tables = {"Costs": rows, "Queries": table(answered), "On disk": kept}
+    goals = judge(rows, answered, kept)
+    publish("index", "the index", intro, tables, goals, docs=arguments.docs)
 
 
 if __name__ == "__main__":

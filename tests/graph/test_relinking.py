@@ -8,6 +8,7 @@ from ran_cases import RAN
 
 from rankfold.graph.symmetric import link, relink
 from rankfold.neighbors import DynamicEngine
+from rankfold.solvers import GraphRows
 
 
 @examples(100)
@@ -28,9 +29,12 @@ def test_following_is_linking_anew(seed, n_new, n_changed):
     after[0][kept], after[1][kept] = before[0][kept], before[1][kept]
     scaled = link(*before)
     scaled.data *= 4.0
-    found = relink(scaled, before, after, changed, 4.0)
+    followed = GraphRows.of(scaled)
+    relink(followed, changed, lambda rows: (after[0][rows], after[1][rows]), n_points, 4.0)
+    found = followed.csr()
     np.testing.assert_allclose(found.toarray(), 4.0 * link(*after).toarray(), atol=1e-15)
-    assert found.nnz == link(*after).nnz
+    assert found.nnz == followed.n_edges == link(*after).nnz
+    np.testing.assert_allclose(followed.sums, found.sum(axis=1), atol=1e-14)
 
 
 def test_a_ranker_that_follows_answers_like_one_fitted_anew():

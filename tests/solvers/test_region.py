@@ -47,9 +47,17 @@ def given_at(point, rhs=1.0):
     return Boundary(np.array([point]), np.array([rhs]))
 
 
+def stored(solver):
+    """Return the couplings densely, as they are stored."""
+    arrays, n_points = solver.arrays, len(solver.arrays.inverse)
+    ends = np.concatenate([[0], arrays.rows[1::2]])
+    couplings = (arrays.weights, arrays.indices, ends)
+    return sparse.csr_array(couplings, shape=(n_points, n_points)).toarray().astype(float)
+
+
 def matrix_of(solver):
     """Return A densely, for the weights as they are stored."""
-    couplings = solver.couplings.toarray().astype(float)
+    couplings = stored(solver)
     return np.diag(solver.arrays.margin + couplings.sum(axis=1)) - couplings
 
 
@@ -633,7 +641,7 @@ def test_rows_sum_to_their_margins_as_they_are_stored(beta):
     dense_weights[:3, :3] = 0.0
     hubs = sparse.csr_array((dense_weights + dense_weights.T).astype(np.float32))
     solver = RegionSolver(System.ran(hubs, beta / 2))
-    couplings = solver.couplings.toarray().astype(float)
+    couplings = stored(solver)
     sums = 1 / solver.arrays.inverse - couplings.sum(axis=1)
     np.testing.assert_allclose(sums, 1.0, atol=1e-15 * 200 * beta)
     solution = best(solver, given_at(7), 5)

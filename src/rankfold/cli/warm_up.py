@@ -63,7 +63,7 @@ def region_queries() -> list[Any]:
 
 
 def all_else() -> list[Any]:
-    """Go on by gradients; link and relink graphs; learn one; measure distances."""
+    """Go on by gradients; link graphs; learn one; measure distances."""
     import numpy as np
 
     from rankfold.graph import collective, collective_kernels, symmetric, symmetric_kernels
@@ -81,9 +81,6 @@ def all_else() -> list[Any]:
         gradients.polish(solver.arrays, work, batch, 0, NOT_BEGUN, 1e-6)
         gradients.solve_whole(solver.arrays, work, batch, 0, NOT_BEGUN, 1e-6, 1.0)
         symmetric.link(lists, weights)
-        for index in (np.int32, np.int64):
-            graph.indptr, graph.indices = graph.indptr.astype(index), graph.indices.astype(index)
-            symmetric.relink(graph, (lists, weights), (lists, weights), np.arange(1), 1.0)
     found = collective.profiles(small_graph(np.float64), 1.0, 1e-3, n_jobs=1)
     collective.lifts(found, lists, n_jobs=1)
     points, near = np.ones((4, 2), dtype=np.float32), np.array([[1, 2]])

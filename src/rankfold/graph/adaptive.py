@@ -188,7 +188,7 @@ class ClosedForm(NamedTuple):
         were removed are empty and do not count.
         """
         nearest, indices = neighbors.sq_distances[:, : n_neighbors + 1], neighbors.indices
-        indices = indices[:, :n_neighbors]
+        indices = np.ascontiguousarray(indices[:, :n_neighbors])
         weights = np.empty(indices.shape, dtype=nearest.dtype)
         gamma = end = cost = 0.0
         for start in range(0, len(indices), BLOCK_ROWS):
@@ -203,33 +203,6 @@ class ClosedForm(NamedTuple):
             cost += float(np.sum(found * used))
         n_rows = max(1, len(indices) if n_points is None else n_points)
         return cls(indices, weights, gamma / n_rows, end / n_rows, cost)
-
-    def changed(
-        self, before: Neighbors, after: Neighbors, rows: IntArray, n_before: int, n_after: int
-    ) -> ClosedForm:
-        """Return the closed form of lists of which some rows have changed.
-
-        Parameters
-        ----------
-        before, after : Neighbors
-        rows : array of int
-            Lists that differ, new ones among them.
-        n_before, n_after : int
-            Numbers of points, removed ones left out.
-        """
-        n_neighbors, n_old = self.indices.shape[1], len(self.indices)
-        old = ClosedForm.of(before.take(rows[rows < n_old]), n_neighbors, 1)
-        new = ClosedForm.of(after.take(rows), n_neighbors, 1)
-        weights = np.empty((len(after.indices), n_neighbors), dtype=self.weights.dtype)
-        weights[:n_old] = self.weights
-        weights[rows] = new.weights
-        return ClosedForm(
-            after.indices[:, :n_neighbors],
-            weights,
-            (self.gamma * n_before - old.gamma + new.gamma) / n_after,
-            (self.end * n_before - old.end + new.end) / n_after,
-            self.cost - old.cost + new.cost,
-        )
 
     def affinity(self, n_points: int) -> sparse.csr_array:
         """Return S, one row per list."""

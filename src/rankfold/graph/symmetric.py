@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from scipy import sparse
 
-from rankfold.types import BoolArray, FloatArray, IntArray, Weights
+from rankfold.solvers.rows import GraphRows
+from rankfold.types import FloatArray, IntArray, Weights
 
 Lists = tuple[IntArray, FloatArray]
 
@@ -47,80 +50,67 @@ def link(indices: IntArray, weights: FloatArray) -> sparse.csr_array:
 
 
 def relink(
-    graph: sparse.csr_array, before: Lists, after: Lists, changed: IntArray, factor: float
-) -> sparse.csr_array:
-    """Return ``factor (S + S') / 2`` of lists of which a few rows have changed.
+    graph: GraphRows,
+    changed: IntArray,
+    lists_of: Callable[[IntArray], Lists],
+    n_points: int,
+    factor: float,
+) -> None:
+    """Let ``factor (S + S') / 2`` follow lists of which a few have changed; the rest stays.
 
-    The rest of the graph is copied.
-
-    It is what `link` makes of all lists, but for the order of entries in a row.
+    It is then what `link` makes of all lists, but for the order of entries in a row.
 
     Parameters
     ----------
-    graph : sparse array
+    graph : GraphRows
         The same of the lists before; points that are new have no row in it.
-    before, after : (indices, weights)
-        Rows of S, as for `link`; an entry that is not positive is no edge.
     changed : array of int
-        Rows that differ, new ones among them.
+        Rows of S that differ, new ones among them.
+    lists_of : callable
+        Returns rows of S as they are now, as `link` takes them; an entry that is not positive is
+        no edge.
+    n_points : int
+        How many points there are now.
     factor : float
 
     Examples
     --------
     >>> import numpy as np
-    >>> old = np.array([[1], [0], [0]], dtype=np.int32), np.ones((3, 1))
-    >>> new = np.array([[1], [2], [0]], dtype=np.int32), np.ones((3, 1))
-    >>> relink(link(*old), old, new, np.array([1]), 1.0).toarray()
+    >>> before = np.array([[1], [0], [0]], dtype=np.int32), np.ones((3, 1))
+    >>> after = np.array([[1], [2], [0]], dtype=np.int32), np.ones((3, 1))
+    >>> graph = GraphRows.of(link(*before))
+    >>> relink(graph, np.array([1]), lambda rows: (after[0][rows], after[1][rows]), 3, 1.0)
+    >>> graph.csr().toarray()
     array([[0. , 0.5, 0.5],
            [0.5, 0. , 0.5],
            [0.5, 0.5, 0. ]])
     """
-    from rankfold.graph.symmetric_kernels import copy
-
-    n_before, n_points = graph.shape[0], len(after[0])
-    known = changed[changed < n_before]
-    _, had = _edges(before, known)
-    _, have = _edges(after, changed)
-    rows = np.unique(np.concatenate([changed, had, have]))
-    old_rows = rows[rows < n_before]
+    n_before = graph.n_points
+    _, have = _edges(lists_of(changed))
+    # A neighbour of a changed row may have been chosen by it.
+    rows = np.unique(np.concatenate([changed, graph.neighbors(changed[changed < n_before]), have]))
     # Who chooses one of these rows did so before, or has changed.
-    chose = [graph.indices[graph.indptr[row] : graph.indptr[row + 1]] for row in old_rows]
-    fresh = _fresh_rows(after, rows, np.unique(np.concatenate([changed, rows, *chose])))
-    lengths = np.zeros(n_points, dtype=graph.indptr.dtype)
-    lengths[:n_before] = np.diff(graph.indptr)
-    lengths[rows] = np.diff(fresh.indptr)
-    indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(graph.indptr.dtype)
-    columns = np.empty(indptr[-1], dtype=graph.indices.dtype)
-    data = np.empty(indptr[-1], dtype=graph.data.dtype)
-    kept = np.ones(n_before, dtype=bool)
-    kept[old_rows] = False
-    copy(graph.indptr, graph.indices, graph.data, kept, indptr, columns, data)
-    for place, row in enumerate(rows):
-        old = slice(fresh.indptr[place], fresh.indptr[place + 1])
-        new = slice(indptr[row], indptr[row + 1])
-        columns[new], data[new] = fresh.indices[old], factor * fresh.data[old]
-    return sparse.csr_array((data, columns, indptr), shape=(n_points, n_points))
+    around = np.union1d(rows, graph.neighbors(rows[rows < n_before]))
+    fresh = _fresh_rows(lists_of(around), around, rows, n_points)
+    graph.replace(rows, fresh.indptr, fresh.indices, factor * fresh.data, n_points)
 
 
-def _edges(lists: Lists, rows: IntArray) -> tuple[IntArray, IntArray]:
+def _edges(lists: Lists) -> tuple[IntArray, IntArray]:
     """Return the edges of some rows of S: places among the rows, and where they lead."""
-    place, entry = np.nonzero(lists[1][rows] > 0)
-    return place, lists[0][rows][place, entry]
+    place, entry = np.nonzero(lists[1] > 0)
+    return place, lists[0][place, entry]
 
 
-def _fresh_rows(lists: Lists, rows: IntArray, around: IntArray) -> sparse.csr_array:
-    """Return ``(S + S') / 2`` at some rows; all that choose one of them are around."""
-    n_points = len(lists[0])
-    own, chosen = _edges(lists, rows)
-    given = lists[1][rows][lists[1][rows] > 0]
-    place, target = _edges(lists, around)
-    received = lists[1][around][lists[1][around] > 0]
+def _fresh_rows(lists: Lists, around: IntArray, rows: IntArray, n_points: int) -> sparse.csr_array:
+    """Return ``(S + S') / 2`` at some rows; they, and all that choose one of them, are around."""
+    source, target = _edges(lists)
+    given, source = lists[1][lists[1] > 0] / 2, around[source]
     wanted = np.zeros(n_points, dtype=bool)
     wanted[rows] = True
-    used: BoolArray = wanted[target]
-    row = np.concatenate([own, np.searchsorted(rows, target[used])])
-    column = np.concatenate([chosen, around[place[used]]])
-    weights = np.concatenate([given, received[used]]) / 2
+    own, received = wanted[source], wanted[target]
+    row = np.searchsorted(rows, np.concatenate([source[own], target[received]]))
+    column = np.concatenate([target[own], source[received]])
+    weights = np.concatenate([given[own], given[received]])
     fresh = sparse.csr_array((weights, (row, column)), shape=(len(rows), n_points))
     fresh.sum_duplicates()
     return fresh

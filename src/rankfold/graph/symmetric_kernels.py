@@ -46,14 +46,3 @@ def fill(indices, weights, ends, columns, data):  # type: ignore[no-untyped-def]
                     columns[ends[other]] = point
                     data[ends[other]] = weight / 2
                     ends[other] += 1
-
-
-@compiled()
-def copy(old_indptr, old_columns, old_data, kept, indptr, columns, data):  # type: ignore[no-untyped-def]
-    """Copy the rows that are kept to where they begin now."""
-    for row in range(len(kept)):
-        if kept[row]:
-            shift = np.int64(indptr[row]) - np.int64(old_indptr[row])
-            for entry in range(old_indptr[row], old_indptr[row + 1]):
-                columns[entry + shift] = old_columns[entry]
-                data[entry + shift] = old_data[entry]

@@ -19,16 +19,23 @@ from rankfold.check import (
     check_share,
 )
 from rankfold.errors import InputError
-from rankfold.graph.adaptive import choose_from_sample, stored_width
+from rankfold.graph.adaptive import ClosedForm, choose_from_sample, stored_width
 from rankfold.index.learned_graph import learned_graph, sweep
 from rankfold.index.texts import EmbedderSettings
 from rankfold.inputs import Points, as_columns
 from rankfold.layout import Layout, Map, check_layout, lay_out, projected
-from rankfold.neighbors import Change, DynamicEngine, Learned, check_state, choose_engine
+from rankfold.neighbors import (
+    Change,
+    DynamicEngine,
+    KeptGraph,
+    Learned,
+    check_state,
+    choose_engine,
+)
 from rankfold.storage import Store, Version
 from rankfold.storage.columns import checked_payload, distinct_ids
 from rankfold.storage.database import understood
-from rankfold.types import FloatArray, IntArray
+from rankfold.types import FloatArray, IntArray, Neighbors
 
 
 def checked_input(
@@ -72,7 +79,17 @@ def built(
         "numbered": points.ids is None,
         **drawn,
     }
-    return {**arrays, **places}, everything
+    return {**arrays, **places, **plain_graph(arrays, chosen)}, everything
+
+
+def plain_graph(arrays: dict[str, Any], n_neighbors: int) -> dict[str, Any]:
+    """Return the arrays of RAN's graph of some lists; nothing where it is made in no time."""
+    indices = arrays["list_indices"]
+    if len(indices) <= FEW_LISTS or indices.shape[1] <= n_neighbors:
+        return {}
+    lists = Neighbors(indices, arrays["list_sq_distances"])
+    graph = ClosedForm.of(lists.head(n_neighbors + 1), n_neighbors).symmetric()
+    return KeptGraph(n_neighbors, graph.indptr, graph.indices, graph.data).arrays()
 
 
 def mapped(
@@ -84,6 +101,9 @@ def mapped(
         return {}, {"layout": None}
     return drawn.arrays(np.arange(engine.n_points)), {"layout": drawn.kind}
 
+
+FEW_LISTS = 20_000
+"""Up to so many points the graph is not kept, but made of the lists with the first query."""
 
 FEW_PENDING, POINTS_PER_PENDING = 100, 1000
 """Changes that may wait before they are merged: so many, and one more for so many points."""
@@ -269,6 +289,7 @@ class FolderBackend:
         EmbedderSettings.of(settings)
         self._engine = DynamicEngine.restore(arrays, settings["engine"])
         self.n_neighbors = int(settings["n_neighbors"])
+        self._engine.graph = KeptGraph.restore(arrays, self.n_neighbors)
         self._map = Map.restore(arrays, settings.get("layout"))
 
     def _apply(self, sequence: int, change: Change, places: FloatArray | None) -> None:
@@ -364,7 +385,8 @@ class FolderBackend:
 
     def _renew(self, arrays: dict[str, Any], settings: dict[str, Any], kept: IntArray) -> None:
         """Begin a new generation; a learning that was stopped belongs to an older one then."""
-        self.store.merge(arrays, settings, kept)
+        graph = plain_graph(arrays, settings["n_neighbors"])
+        self.store.merge({**arrays, **graph}, settings, kept)
         sweep(self.store.folder)
 
     @property
@@ -424,7 +446,8 @@ class FolderBackend:
         """Return all of it without removed points."""
         with self.current():
             arrays, settings, kept = self.compacted()
-            return arrays, settings, *self.store.points_of(kept)
+            graph = plain_graph(arrays, settings["n_neighbors"])
+            return {**arrays, **graph}, settings, *self.store.points_of(kept)
 
     def lay_out(self, layout: Layout, progress: bool) -> None:
         """Give all points new places, and merge what has changed with them."""

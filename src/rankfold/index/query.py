@@ -101,8 +101,16 @@ class IndexQuery:
         """How many results are needed for those that are shown."""
         return self.offset + self.top
 
+    @property
+    def is_one_id(self) -> bool:
+        """Whether a point of the index is all that is asked for, as is most usual."""
+        others = (self.vectors, self.text_vectors, self.negative_vectors, self.weights)
+        return len(self.ids) == 1 and not self.negative and all(one is None for one in others)
+
     def query(self, store: Store, n_features: int) -> Query:
         """Return the query in terms of slots: positive examples first, ids before vectors."""
+        if self.is_one_id:
+            return Query(_slots(store, self.ids, "ids"), np.empty((0, n_features)), np.ones(1))
         slots = np.concatenate(
             [_slots(store, self.ids, "ids"), _slots(store, self.negative, "negative")]
         )
@@ -504,7 +512,7 @@ class QueryExecutor:
             else:
                 ranker = self._fitted(first, engine)
                 found = ranker.rank_many(
-                    [one.query(store, engine.n_features) for one in asked],
+                    self._queries(asked, engine),
                     top=first.wanted,
                     include_query=first.include_query,
                     n_jobs=n_jobs,
@@ -527,6 +535,16 @@ class QueryExecutor:
                 )
                 for a, b, ranking, one in zip(ends, ends[1:], shown, asked, strict=False)
             ]
+
+    def _queries(
+        self, asked: Sequence[IndexQuery], engine: VectorEngine
+    ) -> list[Query] | list[int]:
+        """Return many queries in terms of slots; those of ids are looked up at once."""
+        store = self._backend.store
+        if all(one.is_one_id for one in asked):
+            slots: list[int] = _slots(store, [one.ids[0] for one in asked], "ids").tolist()
+            return slots
+        return [one.query(store, engine.n_features) for one in asked]
 
     def reason(self, asked: IndexQuery, point: Any) -> Reason:
         """Explain the place of a point."""
@@ -628,7 +646,8 @@ class QueryExecutor:
     ) -> Ranking:
         ranker = self._fitted(asked, engine)
         if matching is None:
-            return ranker.rank_query(query, top=length, include_query=asked.include_query)
+            one = int(query.indices[0]) if asked.is_one_id else query
+            return ranker.rank_query(one, top=length, include_query=asked.include_query)
         return matching.best(ranker, query, length, asked.include_query)
 
     def _hybrid(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -191,6 +191,37 @@ class Round:
     reach: float
     share: float
     kept: bool
+
+
+class KeptGraph(NamedTuple):
+    """RAN's plain graph ``W = (S + S') / 2``, as an index keeps it beside its lists.
+
+    Parameters
+    ----------
+    n_neighbors : int
+        Neighbours that every point chose.
+    starts : array of int, shape (n_points + 1,)
+    indices, weights : arrays
+        Those from ``starts[i]`` to ``starts[i + 1]`` are the row of point i.
+    """
+
+    n_neighbors: int
+    starts: IntArray
+    indices: IntArray
+    weights: FloatArray
+
+    def arrays(self) -> dict[str, Any]:
+        """Return the arrays by name."""
+        parts = {"starts": self.starts, "indices": self.indices, "weights": self.weights}
+        return {f"graph_{name}": array for name, array in parts.items()}
+
+    @classmethod
+    def restore(cls, arrays: dict[str, Any], n_neighbors: int) -> KeptGraph | None:
+        """Make it from its arrays; None where they are not there."""
+        if "graph_starts" not in arrays:
+            return None
+        parts = (arrays[f"graph_{name}"] for name in ("starts", "indices", "weights"))
+        return cls(n_neighbors, *parts)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

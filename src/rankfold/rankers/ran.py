@@ -20,16 +20,17 @@ from rankfold.check import (
 )
 from rankfold.graph.adaptive import ClosedForm, candidate_lists
 from rankfold.graph.collective import CANDIDATES, can_stay, graph_for_all, kept_by
-from rankfold.neighbors import Learned, changed_rows
+from rankfold.neighbors import DynamicEngine, Learned, changed_rows
 from rankfold.rankers.alternation import Alternation
 from rankfold.rankers.base import Ranker, Unseen
 from rankfold.rankers.flow import Edges, Flow, ran_flow
 from rankfold.rankers.graph_step import GraphStep
 from rankfold.rankers.ordering import FusionLike, ordered
-from rankfold.solvers import SOLVERS, Boundary, Budget, Solvers, System, Wanted
+from rankfold.solvers import SOLVERS, Boundary, Budget, GraphRows, Solvers, System, Wanted
 from rankfold.types import (
     NEGATIVE_WEIGHT,
     NOBODY,
+    FloatArray,
     IntArray,
     Neighbors,
     Query,
@@ -227,26 +228,73 @@ class RAN(Ranker):
             self.neighbors_, _ = learned.current(engine)
             self._list_unit = learned.unit
         self._list_width = self.neighbors_.indices.shape[1]
-        self._first = ClosedForm.of(self.neighbors_, self.n_neighbors_, engine.n_alive)
-        couplings = self._first.symmetric()
-        couplings.data *= 2 * self.smoothness  # in place: nothing else needs W as it is
-        self._prepare(couplings)
+        self._closed_form: ClosedForm | None = None
+        self._prepare(self._rows())
 
-    def _prepare(self, couplings: sparse.csr_array) -> None:
-        """Do what all queries share; the first graph is there, and ``2 lambda W`` of it."""
-        engine, first = self.engine_, self._first
-        self._n_alive, self._unit_neighbors = engine.n_alive, self._n_asked
+    def _rows(self) -> GraphRows:
+        """Return ``2 lambda W`` of the first graph; an engine may keep W."""
+        engine, factor = self.engine_, 2 * self._smoothness
+        if not self._learned and isinstance(engine, DynamicEngine):
+            kept = engine.graph
+            if kept is not None and kept.n_neighbors == self.n_neighbors_:
+                rows = GraphRows.scaled(kept.starts, kept.indices, kept.weights, factor)
+                self._relink(rows, engine.changed_rows)
+                return rows
+        couplings = self._first.symmetric()
+        couplings.data *= factor  # in place: nothing else needs W as it is
+        return GraphRows.of(couplings)
+
+    def _relink(self, rows: GraphRows, changed: IntArray) -> None:
+        """Let ``2 lambda W`` follow lists of which some have changed."""
+        if not len(changed):
+            return
+        from rankfold.graph.symmetric import relink  # compiled code, loaded when it is used
+
+        k, lists, engine = self.n_neighbors_, self.neighbors_, self.engine_
+
+        def lists_of(points: IntArray) -> tuple[IntArray, FloatArray]:
+            form = ClosedForm.of(lists.take(points).head(k + 1), k)
+            return form.indices, form.weights
+
+        relink(rows, changed, lists_of, engine.n_points, 2 * self._smoothness)
+
+    def _prepare(self, rows: GraphRows) -> None:
+        """Do what all queries share; the lists are there, and ``2 lambda W`` of them."""
+        engine = self.engine_
+        self._unit_neighbors = self._n_asked
         self._lists = None if self._learned else self.neighbors_
-        self.mean_gamma_ = first.gamma
-        self.unit_ = 1.0
-        if self.scale == "natural":
-            self.unit_ = first.end / self._smoothness or 1.0
-        system = System.coupled(couplings)
-        self._relative_degrees = (system.diagonal - system.margin) / (2 * self._smoothness)
+        system = System.coupled(rows)
         self._solvers = Solvers(system, self.solver, self.budget, self.tol, engine.n_alive)
         self._solvers.solver(self._solvers.name())
         if self._max_iter > 1:
-            self._alternation = self._alternating(couplings)
+            self._alternation = self._alternating(system.couplings)
+
+    @property
+    def _first(self) -> ClosedForm:
+        """The first graph, S; made when it is first asked for."""
+        if self._closed_form is None:
+            n_alive = self.engine_.n_alive
+            self._closed_form = ClosedForm.of(self.neighbors_, self.n_neighbors_, n_alive)
+        return self._closed_form
+
+    @property
+    def mean_gamma_(self) -> float:
+        """Mean of the ``gamma_i`` of the first graph."""
+        check_is_fitted(self, "engine_")
+        return self._first.gamma
+
+    @property
+    def unit_(self) -> float:
+        """The unit of squared distance."""
+        check_is_fitted(self, "engine_")
+        return (self._first.end / self._smoothness or 1.0) if self.scale == "natural" else 1.0
+
+    def _degrees_of(self, points: IntArray) -> FloatArray:
+        """Return the degrees of points beside the mean of all, which is one."""
+        rows = self._solvers.system.rows
+        assert rows is not None  # noqa: S101
+        degrees: FloatArray = rows.sums[points] / (2 * self._smoothness)
+        return degrees
 
     def _alternating(self, couplings: sparse.csr_array) -> Alternation:
         """Return how graph and scores are learned in turn."""
@@ -272,7 +320,7 @@ class RAN(Ranker):
 
     def follow(self, rows: IntArray, width: int) -> bool:
         """Take up changes of the engine; possible for one alternation on regions."""
-        engine, first = self.engine_, self._first
+        engine = self.engine_
         most = max(1, engine.n_alive - 2)
         if self.n_neighbors != "auto" and min(self.n_neighbors, most) != self._n_asked:
             return False  # there were or are too few points for so many neighbours
@@ -283,19 +331,16 @@ class RAN(Ranker):
             return False
         if self.neighbors_.width > width and not self._learned:
             return False  # lists that were searched for this ranker may have changed anywhere
-        from rankfold.graph.symmetric import relink  # compiled code, loaded when it is used
-
-        lists = self.neighbors_
+        lists, couplings = self.neighbors_, self._solvers.system.rows
+        if couplings is None:
+            return False
         if self._learned:
-            after, plain = self.collective_.current(engine)
-            rows = np.union1d(rows, changed_rows(lists, after, plain))
+            self.neighbors_, plain = self.collective_.current(engine)
+            rows = np.union1d(rows, changed_rows(lists, self.neighbors_, plain))
         else:
-            after = engine.rows(np.arange(engine.n_points), lists.width)
-        form = first.changed(lists, after, rows, self._n_alive, engine.n_alive)
-        weights = (first.indices, first.weights), (form.indices, form.weights)
-        couplings = self._solvers.system.couplings
-        couplings = relink(couplings, *weights, rows, 2 * self._smoothness)
-        self.neighbors_, self._first = after, form
+            self.neighbors_ = engine.rows(np.arange(engine.n_points), lists.width)
+        self._closed_form = None
+        self._relink(couplings, rows)
         self._prepare(couplings)
         return True
 
@@ -316,7 +361,9 @@ class RAN(Ranker):
 
     def edges(self, point: int) -> Edges:
         """Return the neighbours of a point in the first graph, W."""
-        points, couplings = Edges.of(self._solvers.system.couplings, point)
+        rows = self._solvers.system.rows
+        assert rows is not None  # noqa: S101
+        points, couplings = rows.row(point)
         return Edges(points, couplings / (2 * self._smoothness))
 
     def flow(self, query: Query) -> Flow:

@@ -19,6 +19,7 @@ from rankfold.solvers.fetched import (
     key_order,
 )
 from rankfold.solvers.region import MissingRowsError, RegionSolver
+from rankfold.solvers.rows import GraphRows
 from rankfold.solvers.system import Boundary, Effort, System, Wanted
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "FetchingSolver",
     "GradientSolver",
     "GraphFacts",
+    "GraphRows",
     "MissingRowsError",
     "RegionSolver",
     "Solver",

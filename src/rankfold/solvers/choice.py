@@ -7,7 +7,6 @@ from copy import copy
 from typing import Literal, Protocol
 
 import numpy as np
-from scipy import sparse
 
 from rankfold.solvers.cg import GradientSolver
 from rankfold.solvers.direct import DirectSolver
@@ -89,7 +88,7 @@ class Solvers:
             return self._asked
         if self._n_alive <= DIRECT_LIMIT:
             return "direct"
-        few = top <= WHOLE_SHARE * self._n_alive and sparse.issparse(self.system.couplings)
+        few = top <= WHOLE_SHARE * self._n_alive and self.system.rows is not None
         return "region" if few else "cg"
 
     def solver(self, name: str) -> Solver:

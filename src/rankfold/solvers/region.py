@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from rankfold.errors import InputError
 from rankfold.parallel import STOP_FLAG, StoppedError
@@ -137,20 +136,20 @@ class RegionSolver:
         patience: float = PATIENCE,
         whole_share: float = WHOLE_SHARE,
     ) -> None:
-        if not sparse.issparse(system.couplings):
+        rows, margin, scale = system.rows, system.margin, system.scale
+        if rows is None:
             raise InputError(
                 "solver='region' follows the edges of a graph, but every pair of points has one "
                 "here; give the graph n_neighbors, or use solver='auto'."
             )
-        couplings, margin, scale = system.couplings, system.margin, system.scale
-        n_points, diagonal, ends = len(margin), system.diagonal, couplings.indptr
+        n_points, diagonal, bounds = len(margin), system.diagonal, rows.bounds
         inverse = 1.0 / diagonal
         share = float(np.median(inverse * margin)) if n_points else 1.0
         self.rule = rule_for(share, patience, whole_share)
         arrays = Arrays.of(
-            np.stack([ends[:-1], ends[1:]], axis=1),
-            couplings.indices,
-            couplings.data,
+            bounds,
+            rows.indices,
+            rows.weights,
             margin,
             scale,
             inverse,
@@ -158,11 +157,11 @@ class RegionSolver:
             n_points,
             float(scale.max(initial=0.0)),
             float((diagonal / margin).max(initial=1.0)),
-            int(np.diff(ends).max(initial=0)),
-            len(couplings.indices) / max(1, n_points),
+            int((bounds[:, 1] - bounds[:, 0]).max(initial=0)),
+            rows.n_edges / max(1, n_points),
             bool(np.all(margin == 1.0) and np.all(scale == 1.0)),
         )
-        self.arrays, self.couplings = Memory(arrays), couplings
+        self.arrays = Memory(arrays)
         self._workspaces = Workspaces(arrays)
 
     @classmethod

@@ -10,12 +10,10 @@ import numpy as np
 from scipy import sparse
 
 from rankfold.errors import InputError
+from rankfold.solvers.rows import GraphRows
 from rankfold.types import FloatArray, IntArray, Solution, Weights
 
 EPS = float(np.finfo(np.float64).eps)
-
-BLOCK_ROWS = 2**14
-"""Rows that are summed at once."""
 
 NO_POINTS = np.empty(0, dtype=np.int64)
 NO_VALUES = np.empty(0)
@@ -109,13 +107,13 @@ class System:
 
     Parameters
     ----------
-    couplings : array, sparse or dense
+    given : array, sparse or dense, or GraphRows
         ``beta W``.
     margin : array m
     scale : array
     """
 
-    couplings: Weights
+    given: Weights | GraphRows
     margin: FloatArray
     scale: FloatArray
 
@@ -132,12 +130,16 @@ class System:
         return cls.coupled(2 * smoothness * weights)
 
     @classmethod
-    def coupled(cls, couplings: sparse.csr_array, leak: FloatArray | float = 0.0) -> System:
+    def coupled(
+        cls, couplings: sparse.csr_array | GraphRows, leak: FloatArray | float = 0.0
+    ) -> System:
         """Return RAN's f-step for ``2 lambda W``.
 
         ``leak`` is the sum of each row's couplings to points outside, whose value is zero.
         """
-        ones = np.ones(couplings.shape[0])
+        ones = np.ones(
+            couplings.n_points if isinstance(couplings, GraphRows) else couplings.shape[0]
+        )
         return cls(couplings, ones + leak, ones)
 
     @classmethod
@@ -158,17 +160,29 @@ class System:
         return len(self.margin)
 
     @cached_property
+    def rows(self) -> GraphRows | None:
+        """``beta W`` row by row; None where every pair of points has a weight."""
+        if isinstance(self.given, GraphRows):
+            return self.given
+        return GraphRows.of(self.given) if sparse.issparse(self.given) else None
+
+    @cached_property
+    def couplings(self) -> Weights:
+        """``beta W`` as an array, sparse or dense."""
+        return self.given.csr() if isinstance(self.given, GraphRows) else self.given
+
+    @cached_property
     def diagonal(self) -> FloatArray:
         """``C``: margins and the sums of the rows, in double precision."""
-        if sparse.issparse(self.couplings):
-            return self.margin + row_sums(self.couplings.indptr, self.couplings.data)
+        if self.rows is not None:
+            return self.margin + self.rows.sums
         sums: FloatArray = self.couplings.sum(axis=1, dtype=np.float64)
         return self.margin + sums
 
     @property
     def matrix(self) -> Any:
         """``A = C - beta W``, sparse or dense."""
-        if sparse.issparse(self.couplings):
+        if self.rows is not None:
             return (sparse.diags_array(self.diagonal) - self.couplings).tocsr()
         return np.diag(self.diagonal) - self.couplings
 
@@ -218,20 +232,6 @@ def error_bound(residual: FloatArray, margin: FloatArray, scale: FloatArray) -> 
         float((scale / roots).max()) * float(np.linalg.norm(residual / roots)),
         float((scale / margin).max()) * float(residual.sum()),
     )
-
-
-def row_sums(indptr: IntArray, data: FloatArray) -> FloatArray:
-    """Sum rows in double precision, block by block; SciPy's own sum keeps to that of the data."""
-    sums = np.zeros(len(indptr) - 1)
-    for start in range(0, len(sums), BLOCK_ROWS):
-        ends = indptr[start : start + BLOCK_ROWS + 1]
-        first, filled = ends[0], np.diff(ends) > 0
-        if filled.any():
-            block = data[first : ends[-1]].astype(np.float64)
-            sums[start : start + BLOCK_ROWS][filled] = np.add.reduceat(
-                block, ends[:-1][filled] - first
-            )
-    return sums
 
 
 def longest_row(matrix: Any) -> int:

@@ -202,12 +202,6 @@ class SqliteDatabase:
             self._connection.execute("BEGIN")
             return self._connection.execute("SELECT * FROM manifest").fetchall()
 
-    def first_rows(self, sql: str, values: Iterable[object]) -> list[Row | None]:
-        """Run a query of one parameter for each value; return the first row of each answer."""
-        with explained(self.path):
-            execute = self._connection.execute
-            return [execute(sql, (value,)).fetchone() for value in values]
-
     def run_many(self, sql: str, values: Iterable[Sequence[object]]) -> int:
         """Run a statement for each set of values; return how many rows it changed."""
         with explained(self.path):

@@ -34,6 +34,9 @@ from rankfold.storage.words import add_words, drop_words, make_words, remove_wor
 FEW = 1000
 """Up to so many points are looked up one by one, without counting all."""
 
+AT_ONCE = 500
+"""So many of them in one statement."""
+
 PART = 10_000
 """So many rows are read at a time where all are."""
 
@@ -280,12 +283,16 @@ def _looked_up(
     database: SqliteDatabase, columns: Sequence[Column], key: str, values: Sequence[Id]
 ) -> Iterable[Row | None]:
     """Return slot, id and payload for each value of "slot" or "id"; None where there is none."""
-    selection = _selection(columns)
+    selection, place = _selection(columns), 1 if key == "slot" else 2
+    rows: dict[Id, Row] = {}
     if _are_many(database, len(values)):
-        place = 1 if key == "slot" else 2
         rows = {row[place]: row for row in database.rows(selection)}
-        return intact(database, list(map(rows.get, values)))
-    return intact(database, database.first_rows(f"{selection} WHERE {key} = ?", values))
+    else:
+        for first in range(0, len(values), AT_ONCE):
+            some = values[first : first + AT_ONCE]
+            where = f"WHERE {key} IN ({', '.join('?' * len(some))})"
+            rows |= {row[place]: row for row in database.rows(f"{selection} {where}", some)}
+    return intact(database, list(map(rows.get, values)))
 
 
 def _are_many(database: SqliteDatabase, count: int) -> bool:

@@ -270,8 +270,12 @@ class DynamicEngine:
         if k > self.width:
             return self._points.rows(indices, k)
         if len(indices) == self.n_points and np.array_equal(indices, np.arange(self.n_points)):
-            return self._stored.lists.head(k)  # not copied; changes show in them
+            return self.lists(k)
         return self._stored.take(indices).head(k)
+
+    def lists(self, k: int) -> Neighbors:
+        """Return the lists of all points, up to ``width``; not copied, so that changes show."""
+        return self._stored.lists.head(k)
 
     @property
     def changed_rows(self) -> IntArray:

@@ -332,13 +332,13 @@ class RAN(Ranker):
         if self.neighbors_.width > width and not self._learned:
             return False  # lists that were searched for this ranker may have changed anywhere
         lists, couplings = self.neighbors_, self._solvers.system.rows
-        if couplings is None:
+        if couplings is None or not isinstance(engine, DynamicEngine):
             return False
         if self._learned:
             self.neighbors_, plain = self.collective_.current(engine)
             rows = np.union1d(rows, changed_rows(lists, self.neighbors_, plain))
         else:
-            self.neighbors_ = engine.rows(np.arange(engine.n_points), lists.width)
+            self.neighbors_ = engine.lists(lists.width)
         self._closed_form = None
         self._relink(couplings, rows)
         self._prepare(couplings)

@@ -70,6 +70,11 @@ class GraphRows:
         return rows
 
     @property
+    def in_order(self) -> bool:
+        """Whether each row begins where the one before it ends."""
+        return self._starts is not None
+
+    @property
     def bounds(self) -> IntArray:
         """Where each row begins and ends."""
         return self._bounds[: self.n_points]

@@ -140,7 +140,7 @@ class System:
         ones = np.ones(
             couplings.n_points if isinstance(couplings, GraphRows) else couplings.shape[0]
         )
-        return cls(couplings, ones + leak, ones)
+        return cls(couplings, ones if np.isscalar(leak) and not leak else ones + leak, ones)
 
     @classmethod
     def walk(cls, weights: Weights, alpha: float, power: float) -> System:

@@ -15,13 +15,15 @@ from rankfold.service.limits import Limited, Settings
 from rankfold.service.logs import write_logs
 from rankfold.service.middleware import protect
 from rankfold.service.requests import QueriesRequest
-from rankfold.service.server import address_of, bind
+from rankfold.service.server import SWITCH_SECONDS, address_of, bind, patient_for
+
+SETTINGS = Settings()
 
 
 def plain_app(searches):
     """Return an app with a route for each FAISS index."""
     app = FastAPI(openapi_url=None)
-    protect(app, Settings(), {})
+    protect(app, SETTINGS, {})
 
     def answer(search, asked):
         # All at once, as FAISS is meant to be asked.
@@ -37,7 +39,7 @@ def plain_app(searches):
     def add(name, search):
         @app.post(f"/{name}")
         async def query(body: QueriesRequest, turn: Limited) -> JSONResponse:
-            return JSONResponse(await turn.run(answer, search, body.queries))
+            return await turn.answer("light", answer, search, body.queries)
 
     for name, search in searches.items():
         add(name, search)
@@ -48,10 +50,13 @@ def main():
     faiss.omp_set_num_threads(1)
     app = plain_app({Path(file).stem: faiss.read_index(file) for file in sys.argv[1:]})
     write_logs("info")
+    sys.setswitchinterval(SWITCH_SECONDS)
     with bind("127.0.0.1", 0) as place:
         place.listen()  # whoever reads the address may connect
         print(address_of(place), flush=True)
-        config = uvicorn.Config(app, ws="none", log_config=None, access_log=False)
+        config = uvicorn.Config(
+            app, ws="none", log_config=None, access_log=False, http=patient_for(SETTINGS)
+        )
         uvicorn.Server(config).run(sockets=[place])
 
 

@@ -27,7 +27,7 @@ def blocks(page):
 
 
 def test_the_docs_show_what_is_answered(all_digits):
-    (request,) = re.findall(r"-d '(\{.*?\})'", (ROOT / "docs/serving.md").read_text())
+    (request,) = re.findall(r"-d '(\{\"queries.*?\})'", (ROOT / "docs/serving.md").read_text())
     (shown,) = (block for block in blocks("docs/serving.md") if '"answers"' in block)
     answer = all_digits.post("/v1/indexes/digits/query", json=json.loads(request)).json()
     (one,), (other,) = json.loads(shown)["answers"], answer["answers"]
@@ -51,3 +51,19 @@ def test_the_docs_show_a_whole_query(all_digits):
         "properties"
     ]
     assert asked["queries"][0].keys() == known.keys()
+
+
+def test_the_docs_show_what_can_be_reranked():
+    (request,) = re.findall(r"-d '(\{\"query\".*?\})'", (ROOT / "docs/serving.md").read_text())
+
+    def lengths(texts):
+        return [[1.0, len(text)] for text in texts]
+
+    with (
+        Index.build(texts=["chess", "go", "mail"], embedder=lengths) as index,
+        running(create_app({"notes": index})) as client,
+    ):
+        asked = json.loads(request)
+        response = client.post("/v1/indexes/notes/rerank", json=asked)
+        assert response.status_code == 200
+        assert len(response.json()["results"]) == asked["top_n"]

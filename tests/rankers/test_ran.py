@@ -16,6 +16,7 @@ from rankfold.check import check_query
 from rankfold.errors import InputError
 from rankfold.rankers import alternation
 from rankfold.rankers.graph_step import CandidateLists
+from rankfold.rankers.region_steps import RegionSteps
 
 
 @pytest.mark.one_in(5)
@@ -329,36 +330,74 @@ def test_alternations_are_those_of_the_reference(gamma, candidates):
         next(ranker.alternations(60))
 
 
+@pytest.mark.parametrize("gamma", ["own", "shared"])
 @pytest.mark.parametrize("budget", [3, 8, 20, None])
 @pytest.mark.parametrize("smoothness", [0.3, 10.0])
 def test_later_alternations_are_within_their_bound_on_the_whole_graph(
-    budget, smoothness, monkeypatch
+    budget, smoothness, gamma, monkeypatch
 ):
     learned = []
 
     def remembering(turns, graph, start):
-        solved = solve(turns, graph, start)
-        learned.append(graph)
-        return solved
+        learned.append((turns, graph))
+        return solve(turns, graph, start)
 
-    solve = alternation.HalfSteps._solve
-    monkeypatch.setattr(alternation.HalfSteps, "_solve", remembering)
+    steps, name = (
+        (alternation.HalfSteps, "_solve") if budget is None else (RegionSteps, "learn_scores")
+    )
+    solve = getattr(steps, name)
+    monkeypatch.setattr(steps, name, remembering)
     for seed in range(12):
         X = np.random.default_rng(seed).standard_t(2, size=(60, 2))
         ranker = RAN(
             n_neighbors=4, smoothness=smoothness, max_iter=3, solver="region", budget=budget,
-            guard=False, tol=1e-3, fusion="none",
+            gamma=gamma, guard=False, tol=1e-3, fusion="none",
         ).fit(X)  # fmt: skip
         query = check_query(Query([0, 1, 2], weights=[1.0, 0.5, -0.5]), 60, 2)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             solution = ranker.scored(query, 0)
-        graph = learned[-1]
-        weights = ranker._alternation.base(later=True).weights.toarray()
-        rows = np.zeros((len(graph.points), 60))
-        rows[:, graph.columns] = graph.weights.toarray()
-        weights[graph.points], weights[:, graph.points] = rows, rows.T
+        turns, graph = learned[-1]
+        if budget is None:
+            weights = ranker._alternation.base(later=True).weights.toarray()
+            rows = np.zeros((len(graph.points), 60))
+            rows[:, graph.columns] = graph.weights.toarray()
+            weights[graph.points], weights[:, graph.points] = rows, rows.T
+        else:
+            affinity = ranker._alternation._chosen(later=True).choosers.toarray().T.astype(float)
+            numbers = numbers_of(turns, ranker.neighbors_)
+            for point, count, columns, shares in zip(
+                turns.points, graph.counts, graph.columns, graph.weights, strict=True
+            ):
+                affinity[point] = 0.0
+                affinity[point, numbers[columns[:count]]] = shares[:count]
+            weights = (affinity + affinity.T) / 2
         exact = reference.f_step(weights, smoothness, query.indices, query.weights)
         scores = np.zeros(60)
         scores[solution.points] = solution.scores
         assert np.abs(scores - exact).max() <= solution.bound + 1e-13
+
+
+def numbers_of(turns, neighbors):
+    """Return which points places of a region stand for."""
+    numbers = np.zeros(turns.later.n_all, dtype=int)
+    numbers[: len(turns.points)] = turns.points
+    numbers[turns.later.lists] = neighbors.indices[turns.points]
+    return numbers
+
+
+@pytest.mark.parametrize(("gamma", "candidates"), READINGS)
+@pytest.mark.parametrize("name", QUERIES)
+def test_with_a_budget_a_whole_component_is_learned_like_the_reference(gamma, candidates, name):
+    """Nothing is cut off: what the budget leaves out has no score."""
+    X, query = np.vstack([sheet(), sheet(20) + 50.0]), QUERIES[name]
+    ranker = RAN(
+        5, 3.0, gamma=gamma, candidates=candidates, max_iter=3, tol=1e-12, guard=False,
+        solver="region", budget=70,
+    ).fit(X)  # fmt: skip
+    ranking = rank_quietly(ranker, query, top=80, include_query=True)
+    scores, values = by_reference(X, query, ranker, 3)
+    found = np.zeros(80)
+    found[ranking.indices] = ranking.scores
+    np.testing.assert_allclose(found, scores[2], atol=1e-8)
+    np.testing.assert_allclose(ranking.trace.objective, values, rtol=1e-8)

@@ -63,13 +63,17 @@ def region_queries() -> list[Any]:
 
 
 def all_else() -> list[Any]:
-    """Go on by gradients; link graphs; learn one; measure distances."""
+    """Go on by gradients; link graphs; learn one, and one for a query; measure."""
     import numpy as np
 
     from rankfold.graph import collective, collective_kernels, symmetric, symmetric_kernels
     from rankfold.neighbors import kernels
+    from rankfold.rankers import alternation_kernels
+    from rankfold.rankers.graph_step import GraphStep
+    from rankfold.rankers.region_steps import Choosing, RegionSteps
     from rankfold.solvers import Boundary, RegionSolver, System, gradients, memory
     from rankfold.solvers.arrays import NOT_BEGUN, Batch
+    from rankfold.types import Neighbors, Query, Solution
 
     batch = Batch.of([Boundary()], [1], [(1, 1)])
     lists = np.array([[1, 2], [0, 2], [1, 3], [2, 1]], dtype=np.int32)
@@ -81,6 +85,14 @@ def all_else() -> list[Any]:
         gradients.polish(solver.arrays, work, batch, 0, NOT_BEGUN, 1e-6)
         gradients.solve_whole(solver.arrays, work, batch, 0, NOT_BEGUN, 1e-6, 1.0)
         symmetric.link(lists, weights)
+        near, one = Neighbors(lists, np.ones((4, 2))), np.array([0])
+        steps = RegionSteps(
+            GraphStep(1, 1.0, 1.0, 1.0, "own", "stored"), near, (Choosing(graph, 0.0, 0.0),) * 2,
+            np.full(4, -1, dtype=np.int32), Query(one, np.empty((0, 1)), np.ones(1)),
+            near.take(one[:0]), Solution(one, np.ones(1), 0.0), 1e-6,
+        )  # fmt: skip
+        steps.learn_scores(steps.first, Solution(one, np.ones(1), 0.0))
+        steps.objective(steps.first, None)
     found = collective.profiles(small_graph(np.float64), 1.0, 1e-3, n_jobs=1)
     collective.lifts(found, lists, n_jobs=1)
     points, near = np.ones((4, 2), dtype=np.float32), np.array([[1, 2]])
@@ -88,7 +100,7 @@ def all_else() -> list[Any]:
     kernels.sq_distances_to(points, points[0])
     kernels.sq_distances_among(points, near[0], points[0])
     kernels.rough_sq_distances_to(points, points[0])
-    modules = (gradients, symmetric_kernels, collective_kernels, kernels)
+    modules = (gradients, symmetric_kernels, collective_kernels, kernels, alternation_kernels)
     named = [value for module in modules for value in vars(module).values()]
     return [value for value in named if hasattr(value, "stats") and value.stats.cache_path]
 

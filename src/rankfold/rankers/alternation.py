@@ -13,6 +13,7 @@ from rankfold.graph import ClosedForm
 from rankfold.neighbors import Engine
 from rankfold.parallel import check_stopped
 from rankfold.rankers.graph_step import CandidateLists, GraphStep, Rows
+from rankfold.rankers.region_steps import Choosing, RegionSteps
 from rankfold.solvers import Boundary, DirectSolver, Effort, GradientSolver, System
 from rankfold.types import Ended, FloatArray, IntArray, Neighbors, Query, Solution, Trace
 
@@ -89,6 +90,11 @@ class Alternation:
 
     def __post_init__(self) -> None:
         self._bases: dict[str, Base] = {}
+        self._choosing: dict[str, Choosing] = {}
+        self._places: list[IntArray] = []
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_places": []}
 
     def run(
         self, query: Query, unseen: Neighbors, first: Solution, budget: int | None
@@ -106,7 +112,12 @@ class Alternation:
             Where it is given, only the points of ``first`` are ever given a score, and only their
             rows are learned again, from stored candidates.
         """
-        turns = HalfSteps(self, query, unseen, len(first.points) == self.engine.n_points, budget)
+        everything = len(first.points) == self.engine.n_points
+        turns: Any  # either kind has graphs of its own
+        if budget is None or everything:
+            turns = HalfSteps(self, query, unseen, everything)
+        else:
+            turns = self._on_region(query, unseen, first)
         best = turns.with_query(first)
         graph, course = turns.first_graph(best), _Course(turns)
         course.objective.append(turns.objective(graph, None))
@@ -128,11 +139,40 @@ class Alternation:
 
     def forever(self, query: Query, unseen: Neighbors, first: Solution) -> Iterator[Solution]:
         """Yield the scores of all points after one alternation, two, three, ... without end."""
-        turns = HalfSteps(self, query, unseen, True, None)
+        turns = HalfSteps(self, query, unseen, True)
         scores = turns.with_query(first)
         while True:
             yield turns.without_unseen(scores)
             scores = turns.learn_scores(turns.learn_graph(scores), scores)
+
+    def _on_region(self, query: Query, unseen: Neighbors, first: Solution) -> RegionSteps:
+        """Return the half-steps on the region of the first scores."""
+        places = self._places.pop() if self._places else None
+        if places is None:
+            places = np.full(self.engine.n_points, -1, dtype=np.int32)
+        step = self._stored_step
+        bases = self._chosen(False), self._chosen(True)
+        steps = RegionSteps(step, self.lists, bases, places, query, unseen, first, self.tol)
+        self._places.append(places)
+        return steps
+
+    @property
+    def _stored_step(self) -> GraphStep:
+        stored = self.step.candidates == "all"
+        return replace(self.step, candidates="stored") if stored else self.step
+
+    def _chosen(self, later: bool) -> Choosing:
+        """Return who chooses whom in the first graph, or where the S-step finds no score."""
+        name = "later" if later and self.step.gamma == "shared" else "first"
+        if name not in self._choosing:
+            if name == "first":
+                rows = Rows(
+                    self.first.affinity(self.engine.n_points), self.first.cost / self.step.unit
+                )
+            else:
+                rows = self._learned_at_zero(self._stored_step)
+            self._choosing[name] = Choosing(rows.affinity.T.tocsr(), rows.cost, rows.squares)
+        return self._choosing[name]
 
     def base(self, later: bool) -> Base:
         """Return the first graph, or the one that the S-step learns where no score reaches.
@@ -151,14 +191,18 @@ class Alternation:
         return Base(weights, self.first.cost / self.step.unit, squares, ending)
 
     def _later_base(self) -> Base:
+        rows = self._learned_at_zero(self.step)
+        weights = ((rows.affinity + rows.affinity.T) / 2).tocsr()
+        return Base(weights, rows.cost, rows.squares, self.base(False).ending)
+
+    def _learned_at_zero(self, step: GraphStep) -> Rows:
+        """Return the graph that the S-step learns at scores zero."""
         n_points = self.engine.n_points
         nobody = self.lists.take(np.empty(0, dtype=np.intp))
         lists = CandidateLists(
             self.engine, self.lists, np.empty((0, self.engine.n_features)), nobody
         )
-        rows = self.step(lists, np.zeros(n_points), np.arange(n_points))
-        weights = ((rows.affinity + rows.affinity.T) / 2).tocsr()
-        return Base(weights, rows.cost, rows.squares, self.base(False).ending)
+        return step(lists, np.zeros(n_points), np.arange(n_points))
 
 
 class HalfSteps:
@@ -180,14 +224,10 @@ class HalfSteps:
         query: Query,
         unseen: Neighbors,
         everything: bool,
-        budget: int | None,
     ) -> None:
-        engine, step = alternation.engine, alternation.step
+        engine = alternation.engine
         self.alternation, self.everything = alternation, everything
-        self.fixed = budget is not None and not everything
-        if self.fixed and step.candidates == "all":
-            step = replace(step, candidates="stored")
-        self.step, self.n_points = step, engine.n_points
+        self.step, self.n_points = alternation.step, engine.n_points
         self.n_all = engine.n_points + len(query.vectors)
         self.lists = CandidateLists(engine, alternation.lists, query.vectors, unseen)
         own = np.concatenate([query.indices, np.arange(self.n_points, self.n_all)])
@@ -217,10 +257,7 @@ class HalfSteps:
         return self._assemble(self._bordered(scores.points, False), False, None, added)
 
     def learn_graph(self, scores: Solution) -> LearnedRows:
-        """Take the S-step: learn the rows of all points with a score, and those bordering on them.
-
-        With a budget only the former.
-        """
+        """Take the S-step: learn the rows of points with a score, and those bordering on them."""
         if self.everything:
             dense = self._dense(scores)
             learned = self.step(self.lists, dense, np.arange(self.n_points))
@@ -232,7 +269,7 @@ class HalfSteps:
     def learn_scores(self, graph: LearnedRows, start: Solution) -> Solution:
         """Take the f-step, Eq. (7), with the query eliminated exactly.
 
-        Without a budget the region grows while its border asks for more than the tolerance.
+        The region grows while its border asks for more than the tolerance.
         """
         learned_for = start
         while True:
@@ -240,7 +277,7 @@ class HalfSteps:
             scores, outside = self._solve(graph, start)
             outside = np.abs(outside)
             asking = np.flatnonzero(outside > self.alternation.tol / 2)
-            if self.fixed or not len(asking):
+            if not len(asking):
                 return replace(scores, bound=scores.bound + float(outside.max(initial=0.0)))
             start = scores
             new = graph.columns[len(graph.points) :][asking]
@@ -292,10 +329,8 @@ class HalfSteps:
         return dense
 
     def _bordered(self, points: IntArray, later: bool) -> IntArray:
-        """Return these points and the query's; without a budget, all whose rows depend on them."""
+        """Return these points, the query's, and all whose rows depend on them."""
         points = np.union1d(points, self.own)
-        if self.fixed:
-            return points
         base = self.alternation.base(later)
         inside = points[points < self.n_points]
         met = np.zeros(self.n_all, dtype=bool)
@@ -396,7 +431,7 @@ class HalfSteps:
         outside: FloatArray = coupling * (across.T @ found.scores)
         facts: dict[str, Any] = {"n_iter": start.n_iter + found.n_iter}
         if not self.everything:
-            facts |= {"solver": "region", "stopped": "budget" if self.fixed else "tolerance"}
+            facts |= {"solver": "region", "stopped": "tolerance"}
         return replace(found, points=graph.points, **facts), outside
 
 
@@ -412,13 +447,13 @@ def ending_at(neighbors: Neighbors, n_neighbors: int) -> sparse.csr_array:
 class _Course:
     """Writes down what happens after every half-step."""
 
-    def __init__(self, turns: HalfSteps) -> None:
+    def __init__(self, turns: Any) -> None:
         self.turns = turns
         self.objective: list[float] = []
         self.reach: list[float] = []
         self.query_degree: list[float] = []
 
-    def scores_learned(self, graph: LearnedRows, scores: Solution) -> None:
+    def scores_learned(self, graph: Any, scores: Solution) -> None:
         self.objective.append(self.turns.objective(graph, scores))
         positive = np.maximum(scores.scores, 0.0)
         self.reach.append(float(positive.sum() ** 2 / (positive @ positive)))

@@ -85,11 +85,11 @@ def all_else() -> list[Any]:
         gradients.polish(solver.arrays, work, batch, 0, NOT_BEGUN, 1e-6)
         gradients.solve_whole(solver.arrays, work, batch, 0, NOT_BEGUN, 1e-6, 1.0)
         symmetric.link(lists, weights)
-        near, one = Neighbors(lists, np.ones((4, 2))), np.array([0])
+        stored, one = Neighbors(lists, np.ones((4, 2))), np.array([0])
         steps = RegionSteps(
-            GraphStep(1, 1.0, 1.0, 1.0, "own", "stored"), near, (Choosing(graph, 0.0, 0.0),) * 2,
+            GraphStep(1, 1.0, 1.0, 1.0, "own", "stored"), stored, (Choosing(graph, 0.0, 0.0),) * 2,
             np.full(4, -1, dtype=np.int32), Query(one, np.empty((0, 1)), np.ones(1)),
-            near.take(one[:0]), Solution(one, np.ones(1), 0.0), 1e-6,
+            stored.take(one[:0]), Solution(one, np.ones(1), 0.0), 1e-6,
         )  # fmt: skip
         steps.learn_scores(steps.first, Solution(one, np.ones(1), 0.0))
         steps.objective(steps.first, None)

@@ -384,7 +384,11 @@ def hypergraph(d, n, rows, ids, weights, k, n_steps):
         w = [sum(sorted(row, reverse=True)[:k]) for row in H]
         A = (H @ H.T) * (H.T @ H) * (H.T @ np.diag(w) @ H)
         for i in range(n):
-            others = [j for j in nearest(-A[i], range(n)) if j != i and A[i, j] > 0]
+            # What rounding alone tells apart is tied, and ties stay as they were.
+            shown = [float(f"{value:.11e}") for value in A[i]]
+            before = {j: t for t, j in enumerate(lists[i])}
+            others = [j for j in range(n) if j != i and A[i, j] > 0]
+            others.sort(key=lambda j, a=shown, t=before: (-a[j], t.get(j, length), j))
             left = [j for j in lists[i] if j != i and j not in others]
             lists[i] = [i, *others, *left][:length]
     np.fill_diagonal(A, 0.0)
@@ -519,9 +523,10 @@ def cut_behind(A, b, x, top, level):
     return (ordered[top - 1] + ordered[top]) / 2, ordered[top - 1] - ordered[top]
 
 
-def blend(f, d, left_out, k, degrees, weight, opposed):
+def blend(f, d, left_out, k, degrees, weight, opposed, alone):
     """Shape scores times exp(-weight min(u, horizon)), u the distance in the query's own unit.
 
+    For an example that is ``alone`` no neighbour has more shape than the nearest.
     Points that are nearer to a negative example, at distance ``opposed``, are beyond the horizon.
     """
     others = nearest(d, [j for j in range(len(f)) if j not in left_out])
@@ -535,7 +540,8 @@ def blend(f, d, left_out, k, degrees, weight, opposed):
             u = (d[j] - first) / (last - first) if last > first else np.inf * (d[j] > first)
             u = 0.0 if np.isnan(u) else u
             u = np.inf if opposed[j] < d[j] else u
-            scores[j] = f[j] * np.exp(-weight * min(u, horizon))
+            most = f[others[0]] if alone and f[others[0]] > 0 and j in others[: k + 1] else np.inf
+            scores[j] = min(f[j], most) * np.exp(-weight * min(u, horizon))
     return scores, horizon
 
 

@@ -183,7 +183,8 @@ class Fused(NamedTuple):
     kind : {"blend", "reciprocal_rank"}
     weight : float
         What distance can cost: a blended score is the shape score times
-        ``exp(-weight min(u, horizon))``, where u is the distance in the query's own unit.
+        ``exp(-weight min(u, horizon))``, where u is the distance in the query's own unit. For a
+        single example, the shape score of a neighbour counts as that of the nearest at most.
     horizon : float
         The distance beyond which only shape counts, in that unit.
     hubness : float

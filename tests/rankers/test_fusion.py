@@ -45,7 +45,8 @@ def blended(X, query, ranker, shape, weight=WEIGHT):
     W, _ = reference.adaptive_graph(reference.sq_distances(X), len(X), ranker.n_neighbors_)
     d, degrees = mean_distances(X, query), W.sum(axis=1)
     opposed = example_distances(X, query)[query.weights <= 0].min(axis=0, initial=np.inf)
-    return reference.blend(shape, d, query.indices, ranker.n_neighbors_, degrees, weight, opposed)
+    given = ranker.n_neighbors_, degrees, weight, opposed, len(query.weights) == 1
+    return reference.blend(shape, d, query.indices, *given)
 
 
 def scores_by_point(ranking, n_points):
@@ -116,6 +117,21 @@ def test_a_heavy_weight_puts_the_neighbours_first_in_their_order():
     X = sheet()
     heavy = RAN(n_neighbors=6, fusion=100).fit(X).rank(7, top=6)
     np.testing.assert_array_equal(heavy.indices, Distance().fit(X).rank(7, top=6).indices)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_the_nearest_stays_first(solver):
+    data, queries = datasets.load("digits").X, range(0, 400, 4)
+    shape, plain = RAN(fusion="none", solver=solver).fit(data[:400]), Distance().fit(data[:400])
+    fused = shape.with_fusion("auto")
+    nearest = [ranking.indices[0] for ranking in plain.rank_many(queries, top=1)]
+    first = [ranking.indices[0] for ranking in shape.rank_many(queries, top=1)]
+    assert np.mean(np.equal(first, nearest)) < 0.9
+    for query in (*queries, Query(vectors=data[401])):
+        distances = fused.rank_query(query, top=2).distances
+        near = np.sqrt(-plain.rank_query(query, top=1).scores)
+        np.testing.assert_allclose(distances[0], near[0])
+        assert distances[0] <= distances[1]
 
 
 def test_beyond_the_horizon_shape_decides():

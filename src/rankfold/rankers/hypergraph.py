@@ -16,13 +16,16 @@ from rankfold.parallel import check_stopped
 from rankfold.rankers.base import Unseen
 from rankfold.rankers.walks import SeededRanker
 from rankfold.solvers.system import EPS, Wanted, longest_row
-from rankfold.types import IntArray, Query, Solution, Trace
+from rankfold.types import FloatArray, IntArray, Query, Solution, Trace
 
 KEPT = 0.5
 """Share of its weight that an example has as a score itself: more than any other point can get."""
 
 MOST_KEPT = 1000
 """Affinities of a point that are kept, the strongest; as many again may keep the point."""
+
+COMPARED_BITS = 40
+"""Binary digits by which affinities are compared: what rounding alone tells apart is tied."""
 
 BLOCK_ROWS = 1024
 """Points whose affinities are computed at once."""
@@ -47,7 +50,8 @@ class HypergraphRanking(SeededRanker):
 
         A = (H H') o (H' H) o (H' diag(w) H).
 
-    Lists are sorted by A, every point first in its own, and the next step begins. Row q of the
+    Lists are sorted by A, every point first in its own, and the next step begins; ties, up to
+    rounding, stay in the order that they had. Row q of the
     last A, divided by twice its sum, holds the scores for the query q, which keeps the other half;
     several examples add up. Points without a score follow by plain distance. A new vector is not
     in the hypergraph: its neighbours share its weight, the more the nearer they are, as for
@@ -168,8 +172,19 @@ def _affinity(lists: sparse.csr_array, length: int, n_neighbors: int) -> sparse.
         check_stopped()
         block = slice(start, start + BLOCK_ROWS)
         alike = (incidence[block] @ columns).multiply(columns[block] @ incidence)
-        blocks.append(_largest(alike.multiply(columns[block] @ weighted), MOST_KEPT))
+        affinity = sparse.csr_array(alike.multiply(columns[block] @ weighted))
+        affinity.data = _without_rounding(affinity.data)
+        blocks.append(_largest(affinity, MOST_KEPT))
     return sparse.csr_array(sparse.vstack(blocks))
+
+
+def _without_rounding(values: FloatArray) -> FloatArray:
+    """Return values to so many binary digits that sums in another order give the same."""
+    mantissa, exponent = np.frexp(values)
+    shortened: FloatArray = np.ldexp(
+        np.round(np.ldexp(mantissa, COMPARED_BITS)), exponent - COMPARED_BITS
+    )
+    return shortened
 
 
 def _largest(matrix: sparse.sparray, count: int) -> sparse.csr_array:

@@ -113,6 +113,7 @@ class Fusion(NamedTuple):
     where f is the score by shape, d_i the squared distance to the query, d_1 that of its nearest
     neighbour, d_{k+1} that of the neighbour after the k that the graph joins it to: distance in the
     query's own unit. Beyond the horizon every point loses the same factor, and shape alone decides.
+    For a single example the nearest stays first: f_i of a neighbour counts as f_1 where it is more.
     The horizon is 1 where the query's neighbours are points like others. Where they are hubs, as
     among texts, shape is least certain, and the horizon grows up to 2. No score gets larger, so the
     error bound of f holds for the blend. The distance to several examples is the mean of those to
@@ -194,13 +195,15 @@ class Fusion(NamedTuple):
         else:
             beyond = self._beyond(solution, hood, points, shape, cut)
             u = hood.of_listed(points)
-            likely, missed = _likely(shape, u, mixture, top)
+            counted = nearest_first(query, shape, u)
+            likely, missed = _likely(counted, u, mixture, top)
             cut, beyond = cut or len(likely) < len(best), max(beyond, missed)
             best, points, shape, u = best[likely], points[likely], shape[likely], u[likely]
+            counted = counted[likely]
             sq_distances = np.full(len(points), np.nan)
             if mixture.horizon > 1 or (query.weights <= 0).any():
                 u, sq_distances = self._distances(engine, query, hood, points, u)
-            fused = blended(shape, u, mixture)
+            fused = blended(counted, u, mixture)
         rest = np.flatnonzero(~usable)
         return replace(
             solution,
@@ -241,9 +244,10 @@ class Fusion(NamedTuple):
             scores[used] = reciprocal_ranks(used, _mean_sq_distances(engine, query, used))
         else:
             u = hood.of_listed(used)
+            counted = nearest_first(query, shape[used], u)
             if mixture.horizon > 1 or (query.weights <= 0).any():
                 u, _ = self._distances(engine, query, hood, used, u)
-            scores[used] = blended(shape[used], u, mixture)
+            scores[used] = blended(counted, u, mixture)
         return scores, mixture
 
     def _beyond(
@@ -277,6 +281,17 @@ def _likely(
     enough = np.partition(least, len(least) - top)[len(least) - top]
     likely = most >= enough
     return np.flatnonzero(likely), float(most[~likely].max(initial=-np.inf))
+
+
+def nearest_first(query: Query, shape: FloatArray, u: FloatArray) -> FloatArray:
+    """Return what shape scores count: those of neighbours no more than that of the nearest.
+
+    Several examples have no nearest neighbour that is like all of them: there all stay as they are.
+    """
+    nearest = shape[u <= 0]
+    if len(query.weights) > 1 or not len(nearest):
+        return shape
+    return np.where(u <= 1, np.minimum(shape, nearest.max()), shape)
 
 
 def blended(shape: FloatArray, u: FloatArray, mixture: Fused) -> FloatArray:

@@ -189,6 +189,7 @@ class Fusion(NamedTuple):
             best = np.flatnonzero(usable)
         cut, best = len(best) > most, best[:most]
         points, shape, beyond = solution.points[best], solution.scores[best], np.inf
+        bound = solution.bound
         if self.kind == "reciprocal_rank":
             sq_distances = _mean_sq_distances(engine, query, points)
             fused = reciprocal_ranks(points, sq_distances)
@@ -196,6 +197,8 @@ class Fusion(NamedTuple):
             beyond = self._beyond(solution, hood, points, shape, cut)
             u = hood.of_listed(points)
             counted = nearest_first(query, shape, u)
+            if len(query.weights) == 1 and not (u <= 0).any():  # the nearest may have any score
+                bound = max(bound, float(shape[u <= 1].max(initial=0.0)))
             likely, missed = _likely(counted, u, mixture, top)
             cut, beyond = cut or len(likely) < len(best), max(beyond, missed)
             best, points, shape, u = best[likely], points[likely], shape[likely], u[likely]
@@ -207,6 +210,7 @@ class Fusion(NamedTuple):
         rest = np.flatnonzero(~usable)
         return replace(
             solution,
+            bound=bound,
             points=np.concatenate([points, solution.points[rest]]),
             scores=np.concatenate([fused, solution.scores[rest]]),
             shape=np.concatenate([shape, solution.scores[rest]]),

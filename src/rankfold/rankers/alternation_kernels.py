@@ -181,7 +181,7 @@ def roughness(counts, columns, weights, received, values):  # type: ignore[no-un
 
 
 @compiled()
-def solve(graph, sums, around, values, first_own, smoothness, tol, lowest):  # type: ignore[no-untyped-def]
+def solve_region(graph, sums, around, values, first_own, smoothness, tol, lowest):  # type: ignore[no-untyped-def]
     """Take the f-step by conjugate gradients from ``values``, which become the scores.
 
     ``2 lambda W = lambda (S + S')`` is never made: each entry of S is passed once, both ways. The

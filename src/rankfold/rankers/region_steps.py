@@ -173,11 +173,11 @@ class RegionSteps:
         Margins are 1 on the whole graph: no error is larger than the largest residual, and those of
         points around the region are part of it.
         """
-        from rankfold.rankers.alternation_kernels import solve
+        from rankfold.rankers.alternation_kernels import solve_region
 
         layout, values = graph.layout, self._values(graph.layout, start)
         lowest = min(0.0, float(self.seeds.min()))
-        bound, steps = solve(
+        bound, steps = solve_region(
             (graph.counts, graph.columns, graph.weights),
             graph.sums,
             (layout.ends, layout.columns, layout.weights),

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy import sparse
 
-from rankfold.solvers.rows import GraphRows
+from rankfold.solvers.system import GraphRows
 from rankfold.types import FloatArray, IntArray, Weights
 
 Lists = tuple[IntArray, FloatArray]

@@ -391,7 +391,14 @@ def ordered(
         outside = max(scores[up[wanted]], beyond if fused else -np.inf)
         clear = bool(scores[up[wanted - 1]] > outside + 2 * solution.bound)
         proven = clear if fused else solution.certified or (solution.complete and clear)
-        return solution.take(places[up[:wanted]], certified=proven)
+        chosen = places[up[:wanted]]
+        answer = replace(
+            solution, points=solution.points[chosen], scores=solution.scores[chosen],
+            certified=proven,
+        )  # fmt: skip
+        if solution.shape is None or solution.distances is None:
+            return answer
+        return replace(answer, shape=solution.shape[chosen], distances=solution.distances[chosen])
     indices, values = points[up], scores[up]
     outside = -np.inf  # the score of the best point that is left out
     if len(indices) > wanted:

@@ -264,6 +264,7 @@ class RAN(Ranker):
         self._unit_neighbors = self._n_asked
         self._lists = None if self._learned else self.neighbors_
         system = System.coupled(rows)
+        self._relative_degrees = rows.sums / (2 * self._smoothness)  # their mean is one
         self._solvers = Solvers(system, self.solver, self.budget, self.tol, engine.n_alive)
         self._solvers.solver(self._solvers.name())
         if self._max_iter > 1:
@@ -288,13 +289,6 @@ class RAN(Ranker):
         """The unit of squared distance."""
         check_is_fitted(self, "engine_")
         return (self._first.end / self._smoothness or 1.0) if self.scale == "natural" else 1.0
-
-    def _degrees_of(self, points: IntArray) -> FloatArray:
-        """Return the degrees of points beside the mean of all, which is one."""
-        rows = self._solvers.system.rows
-        assert rows is not None  # noqa: S101
-        degrees: FloatArray = rows.sums[points] / (2 * self._smoothness)
-        return degrees
 
     def _alternating(self, couplings: sparse.csr_array) -> Alternation:
         """Return how graph and scores are learned in turn."""

@@ -193,6 +193,8 @@ class RegionSteps:
             bound=min(bound, float(np.abs(self.seeds).max()) - lowest),
             n_iter=start.n_iter + steps,
             n_touched=layout.n_all,
+            certified=False,  # what was proven before was so on another graph
+            stopped="tolerance" if bound <= self.tol else "budget",
         )
 
     def objective(self, graph: RegionRows, scores: Solution | None) -> float:

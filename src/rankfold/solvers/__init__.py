@@ -19,8 +19,7 @@ from rankfold.solvers.fetched import (
     key_order,
 )
 from rankfold.solvers.region import MissingRowsError, RegionSolver
-from rankfold.solvers.rows import GraphRows
-from rankfold.solvers.system import Boundary, Effort, System, Wanted
+from rankfold.solvers.system import Boundary, Effort, GraphRows, System, Wanted
 
 __all__ = [
     "DIRECT_LIMIT",

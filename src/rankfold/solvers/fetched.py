@@ -12,8 +12,7 @@ from scipy import sparse
 
 from rankfold.solvers.arrays import Arrays, Floats, Memory
 from rankfold.solvers.region import MissingRowsError, RegionSolver, Workspaces, rule_for
-from rankfold.solvers.rows import row_sums
-from rankfold.solvers.system import Boundary, Effort, System
+from rankfold.solvers.system import Boundary, Effort, System, row_sums
 from rankfold.types import BoolArray, FloatArray, IntArray, Solution
 
 FIRST_CAPACITY = 2**10

@@ -146,16 +146,17 @@ class RegionSolver:
                 "here; give the graph n_neighbors, or use solver='auto'."
             )
         n_points, diagonal, bounds = len(margin), system.diagonal, rows.bounds
+        indices, weights, in_order = rows.indices, rows.weights, rows.in_order
         inverse = 1.0 / diagonal
         some = slice(None, None, 1 + n_points // SAMPLE)
         share = float(np.median(inverse[some] * margin[some])) if n_points else 1.0
-        if not rows.in_order:  # gradients on the whole graph need rows one after the other
+        if not in_order:  # gradients on the whole graph need rows one after the other
             whole_share = np.inf
         self.rule = rule_for(share, patience, whole_share)
         arrays = Arrays.of(
             bounds,
-            rows.indices,
-            rows.weights,
+            indices,
+            weights,
             margin,
             scale,
             inverse,

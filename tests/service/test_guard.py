@@ -7,7 +7,7 @@ import socket
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from errno import ECONNRESET
-from threading import Event, Semaphore
+from threading import Event, Semaphore, current_thread
 from time import sleep
 
 import pytest
@@ -16,6 +16,7 @@ from fastapi.responses import JSONResponse
 from guarded_service import JSON, asking, connect, everything, guarded, head
 from running_service import KEY, running, wait_until
 
+from rankfold.service import create_app, middleware
 from rankfold.service.limits import ANY_HOST, Settings
 from rankfold.service.middleware import parsed
 from rankfold.service.responses import PiecewiseResponse
@@ -343,6 +344,33 @@ def test_others_are_answered_while_a_long_body_is_parsed(monkeypatch):
         assert not length.done()
         answered.set()
         assert length.result().json() == 1
+
+
+def test_others_are_answered_while_a_long_body_is_checked(monkeypatch):
+    app = create_app({})
+    begun, answered, check = Event(), Event(), middleware._checked
+    threads = []
+
+    def patient(sent, model):
+        threads.append(current_thread())
+        if "words" in sent:
+            begun.set()
+            assert answered.wait(30)
+        return check(sent, model)
+
+    monkeypatch.setattr(middleware, "_checked", patient)
+    long = {"words": "a" * 100_000}
+    with running(app) as client, ThreadPoolExecutor(1) as another:
+        found = another.submit(client.post, "/v1/indexes/two-moons/find", json=long)
+        assert begun.wait(30)
+        assert client.get("/health").json()["status"] == "ok"
+        counted = client.post("/v1/indexes/two-moons/count", json={})
+        assert counted.json()["count"] > 0
+        assert not found.done()
+        answered.set()
+        assert found.result().json()["errors"][0]["field"] == "words"
+    assert threads[0].name.startswith("rankfold-parser")
+    assert not threads[1].name.startswith("rankfold-parser")
 
 
 def turns_while(function, *given):

@@ -6,11 +6,11 @@ import logging
 import re
 from collections.abc import Mapping, Sized
 from contextlib import suppress
+from functools import cache
 from time import perf_counter
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
-from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rankfold.errors import StorageError
@@ -70,6 +70,11 @@ class Metrics:
             ["method"],
             registry=registry,
         )
+        # Looking a series up takes longer than counting; routes, methods and statuses are few.
+        self._requests_of, self._seconds_of = (
+            cache(self._requests.labels),
+            cache(self._seconds.labels),
+        )
         running = Gauge("rankfold_running", "Requests that are worked on.", registry=registry)
         running.set_function(lambda: limiter.running)
         waiting = Gauge("rankfold_waiting", "Requests that wait.", registry=registry)
@@ -81,8 +86,8 @@ class Metrics:
     def answered(self, route: str, method: str, status: str, seconds: float) -> None:
         """Count a request."""
         known = method if method in METHODS else OTHER
-        self._requests.labels(route, known, status).inc()
-        self._seconds.labels(route, known).observe(seconds)
+        self._requests_of(route, known, status).inc()
+        self._seconds_of(route, known).observe(seconds)
 
     def rejected(self, reason: str) -> None:
         """Count a request that a limit has turned away."""
@@ -121,6 +126,9 @@ HEADERS = {
     "Content-Security-Policy": "default-src 'self'; img-src 'self' data: blob:; object-src 'none'; "
     "base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
 }
+SENT = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
+"""The same as a server takes them; nothing else in the service sets any of these."""
+
 PLAIN = re.compile(r"[A-Za-z0-9._-]{1,64}")
 UNMATCHED = "unmatched"
 GONE = "gone"
@@ -154,10 +162,7 @@ class Recorder:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                headers = MutableHeaders(scope=message)
-                headers.update({**HEADERS, "X-Request-ID": record.request_id})
-                if record.trace is not None:
-                    headers["traceparent"] = record.trace.header
+                message["headers"] = [*message.get("headers", ()), *SENT, *_named(record)]
             await send(message)
 
         try:
@@ -180,10 +185,21 @@ class Recorder:
         log.log(record.level, "request" if status else GONE, extra=fields)
 
 
+def _named(record: Record) -> list[tuple[bytes, bytes]]:
+    """Return the headers by which a client finds its request in the log."""
+    named = [(b"x-request-id", record.request_id.encode())]
+    if record.trace is not None:
+        named.append((b"traceparent", record.trace.header.encode()))
+    return named
+
+
 def _new_record(scope: Scope) -> Record:
     """Begin the notes; a client's own id is kept where it is short and plain."""
-    headers = Headers(scope=scope)
-    given, parents = headers.get("x-request-id", ""), headers.getlist("traceparent")
-    record = Record(given) if PLAIN.fullmatch(given) else Record()
+    found: dict[bytes, list[str]] = {b"x-request-id": [], b"traceparent": []}
+    for name, value in scope["headers"]:
+        if name in found:
+            found[name].append(value.decode("latin-1"))
+    given, parents = found.values()
+    record = Record(given[0]) if given and PLAIN.fullmatch(given[0]) else Record()
     record.trace = Trace.of(parents[0]) if len(parents) == 1 else None
     return record

@@ -7,12 +7,16 @@ import json
 from collections.abc import Callable, Coroutine, Mapping, Sized
 from concurrent.futures import ThreadPoolExecutor
 from hmac import compare_digest
+from inspect import iscoroutinefunction
 from time import monotonic
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar, get_type_hints
 
 from fastapi import Depends, FastAPI, Request, Security
+from fastapi.dependencies.models import Dependant
+from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from pydantic import BaseModel, ValidationError
 from starlette.datastructures import Headers
 from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import PlainTextResponse, Response
@@ -110,6 +114,9 @@ async def writing_key(request: Request, _: Given) -> None:
             reason="read_only",
         )
 
+
+Found = TypeVar("Found")
+Model = TypeVar("Model", bound=BaseModel)
 
 LONG_BODY, BYTES_PER_BRACKET = 2**16, 64
 """Bodies above so many bytes have a bracket in so many, and are parsed in a thread of their own."""
@@ -327,25 +334,91 @@ class ParsingRequest(Request):
     """A request whose body, where it is long, is parsed in a thread."""
 
     async def json(self) -> Any:
-        """Return the body; one long body is parsed at a time."""
+        """Return the body."""
         body = await self.body()
-        if len(body) <= LONG_BODY:
-            return json.loads(body)
+        return await self.worked(parsed if len(body) > LONG_BODY else json.loads, body)
+
+    async def worked(self, work: Callable[..., Found], *given: Any) -> Found:
+        """Return what is made of the body: of a long one in a thread, one at a time."""
+        if len(await self.body()) <= LONG_BODY:
+            return work(*given)
         thread: ThreadPoolExecutor = self.app.state.parser
-        return await asyncio.get_running_loop().run_in_executor(thread, parsed, body)
+        return await asyncio.get_running_loop().run_in_executor(thread, work, *given)
 
 
 class ParsingRoute(APIRoute):
-    """A route whose requests are `ParsingRequest`."""
+    """A route whose long bodies are parsed and checked in a thread.
+
+    Where all that a route takes is the request, parts of its path, one model as its body, and what
+    is made of the request alone, its arguments are put together here: the general way takes
+    longer than a light query. What cannot be read goes the general way, which says why.
+    """
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Return what answers a request."""
-        answer = super().get_route_handler()
+        general, model = super().get_route_handler(), _model_of(self)
+        checks = self.dependant.dependencies
+        body_name = self.dependant.body_params[0].name if model else ""
 
         async def parse_and_answer(request: Request) -> Response:
-            return await answer(ParsingRequest(request.scope, request.receive))
+            asked = ParsingRequest(request.scope, request.receive)
+            if model is None:
+                return await general(asked)
+            try:
+                sent = await asked.json()
+            except (ValueError, RecursionError):
+                return await general(asked)
+            given = _taken(self.dependant, asked)
+            for one in checks:
+                found = await one.call(**_taken(one, asked))  # type: ignore[misc]
+                if one.name is not None:
+                    given[one.name] = found
+            given[body_name] = await asked.worked(_checked, sent, model)
+            answer: Response = await self.endpoint(**given)
+            return answer
 
         return parse_and_answer
+
+
+def _model_of(route: APIRoute) -> type[BaseModel] | None:
+    """Return the model of the body, where all else can be told from the request alone."""
+    whole, hints = route.dependant, get_type_hints(route.endpoint)
+    if len(whole.body_params) != 1 or not all(map(_is_plain, (whole, *whole.dependencies))):
+        return None
+    # Whatever these need in turn describes the key, which `KeyGuard` has checked.
+    if any(deep.call is not scheme for one in whole.dependencies for deep in one.dependencies):
+        return None
+    answers, model = hints.get("return"), hints[whole.body_params[0].name]
+    fits = isinstance(answers, type) and issubclass(answers, Response)
+    return model if fits and isinstance(model, type) and issubclass(model, BaseModel) else None
+
+
+def _is_plain(dependant: Dependant) -> bool:
+    """Tell whether something takes nothing but the request and texts of its path."""
+    others = dependant.query_params, dependant.header_params, dependant.cookie_params
+    return not any(others) and iscoroutinefunction(dependant.call)
+
+
+def _taken(dependant: Dependant, request: Request) -> dict[str, Any]:
+    """Return the arguments that are parts of the request."""
+    taken: dict[str, Any] = {
+        one.name: request.path_params[one.name] for one in dependant.path_params
+    }
+    if dependant.request_param_name is not None:
+        taken[dependant.request_param_name] = request
+    for deep in dependant.dependencies:
+        if deep.name is not None and deep.call is scheme:
+            taken[deep.name] = None
+    return taken
+
+
+def _checked(sent: Any, model: type[Model]) -> Model:
+    """Return a body as its model; a RequestValidationError where it does not fit."""
+    try:
+        return model.model_validate(sent)
+    except ValidationError as error:
+        found = [{**one, "loc": ("body", *one["loc"])} for one in error.errors(include_url=False)]
+        raise RequestValidationError(found, body=sent) from None
 
 
 def protect(app: FastAPI, settings: Settings, indexes: Mapping[str, Sized]) -> None:

@@ -18,7 +18,7 @@ from rankfold.cluster.shards import INDEX, Scratch, batches, find_shards, hold_a
 from rankfold.errors import InputError
 from rankfold.files import replacing
 from rankfold.graph.adaptive import choose_from_sample, stored_width
-from rankfold.index.backend import mapped
+from rankfold.index.backend import mapped, plain_graph
 from rankfold.neighbors import DynamicEngine, FaissEngine
 from rankfold.neighbors.dynamic import KINDS, Points, engine_settings, stored_length
 from rankfold.neighbors.exact import EXACT_LIMIT
@@ -365,7 +365,7 @@ def build_index(
         points = _searched(work, folder, metric, recall, few)
         chosen = choose_from_sample(points, n_neighbors)
         listed = _listed(work, folder, points, chosen, recall)
-        arrays, drawn = _arrays(folder, listed, layout, chosen)
+        arrays, drawn = _arrays(work, folder, listed, layout, chosen)
         settings = {
             "engine": listed,
             "n_neighbors": chosen,
@@ -407,13 +407,15 @@ def _listed(
 
 
 def _arrays(
-    scratch: Scratch, settings: dict[str, Any], layout: Any, n_neighbors: int
+    work: TaskRunner, scratch: Scratch, settings: dict[str, Any], layout: Any, n_neighbors: int
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the arrays of an index, most of them in files, and the settings of its map."""
     arrays = arrays_of(scratch, settings) | {name: scratch.load(name) for name in LISTS}
     engine = DynamicEngine.restore(arrays, settings)
     places, drawn = mapped(engine, layout, n_neighbors, progress=False)
-    return {**arrays, **places}, drawn
+    with work.showing("graph"):
+        graph = plain_graph(arrays, n_neighbors, scratch.empty)
+    return {**arrays, **places, **graph}, drawn
 
 
 def _described(

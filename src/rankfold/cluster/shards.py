@@ -255,9 +255,14 @@ class Scratch:
         mapped: Array = np.load(self._path(name), mmap_mode="r", allow_pickle=False)
         return mapped
 
-    def create(self, name: str, shape: tuple[int, ...], dtype: Any) -> np.memmap[Any, Any]:
+    def create(self, name: str, shape: Any, dtype: Any) -> np.memmap[Any, Any]:
         """Make an array in a file, mapped into memory to be filled."""
         return np.lib.format.open_memmap(self._path(name), "w+", dtype, shape)
+
+    def empty(self, shape: Any, dtype: Any) -> Array:
+        """Make an array in a file of its own, as `numpy.empty` does in memory."""
+        number = len(list(self.folder.glob("made-*.npy")))
+        return np.asarray(self.create(f"made-{number}", shape, dtype))
 
     def join(self, name: str, parts: list[str]) -> None:
         """Put arrays below each other, then delete them."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -13,6 +14,9 @@ from rankfold.errors import InputError
 from rankfold.neighbors import Engine, GivenEngine, Listing, choose_n_neighbors, live_points
 from rankfold.neighbors.exact import DIFFUSE_NEIGHBORS, DIMENSION_NEIGHBORS
 from rankfold.types import FloatArray, IntArray, Neighbors
+
+Empty = Callable[..., Any]
+"""How arrays of the size of all lists are made: ``numpy.empty``, or one that lies in a file."""
 
 NEARLY_ZERO = 1e-12
 """Relative squared distance at which an unseen vector counts as a copy of a point."""
@@ -181,22 +185,29 @@ class ClosedForm(NamedTuple):
     cost: float
 
     @classmethod
-    def of(cls, neighbors: Neighbors, n_neighbors: int, n_points: int | None = None) -> ClosedForm:
+    def of(
+        cls,
+        neighbors: Neighbors,
+        n_neighbors: int,
+        n_points: int | None = None,
+        empty: Empty = np.empty,
+    ) -> ClosedForm:
         """Apply the closed form to every list, block by block.
 
         Means are over ``n_points``, as many as there are lists by default: lists of points that
-        were removed are empty and do not count.
+        were removed are empty and do not count. ``empty(shape, dtype)`` makes the arrays.
         """
-        nearest, indices = neighbors.sq_distances[:, : n_neighbors + 1], neighbors.indices
-        indices = np.ascontiguousarray(indices[:, :n_neighbors])
-        weights = np.empty(indices.shape, dtype=nearest.dtype)
+        nearest = neighbors.sq_distances[:, : n_neighbors + 1]
+        chosen = neighbors.indices[:, :n_neighbors]
+        indices = empty(chosen.shape, chosen.dtype)
+        weights = empty(chosen.shape, nearest.dtype)
         gamma = end = cost = 0.0
         for start in range(0, len(indices), BLOCK_ROWS):
             rows = slice(start, start + BLOCK_ROWS)
             distances = nearest[rows].astype(np.float64)
             found, gammas, ends = adaptive_weights(distances, n_neighbors)
             found = found[:, : indices.shape[1]]
-            weights[rows] = found
+            indices[rows], weights[rows] = chosen[rows], found
             used = np.where(found > 0, distances[:, : indices.shape[1]], 0.0)
             gamma += float(gammas.sum())
             end += float(ends.sum())
@@ -208,17 +219,18 @@ class ClosedForm(NamedTuple):
         """Return S, one row per list."""
         return affinity_matrix(self.indices, self.weights, n_points)
 
-    def symmetric(self) -> sparse.csr_array:
+    def symmetric(self, empty: Empty = np.empty) -> sparse.csr_array:
         """Return ``W = (S + S') / 2`` for the lists of a whole database.
 
-        In double precision, or where memory matters, in that of the lists.
+        In double precision, or where memory matters, in that of the lists; ``empty(shape, dtype)``
+        makes the arrays of a large one.
         """
         n_points = len(self.indices)
         if n_points <= SMALL:
             return symmetrize(self.affinity(n_points))
         from rankfold.graph.symmetric import link  # compiled code, loaded when it is used
 
-        return link(self.indices, self.weights)
+        return link(self.indices, self.weights, empty)
 
 
 class AdaptiveGraph(BaseEstimator):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -13,7 +14,9 @@ from rankfold.types import FloatArray, IntArray, Weights
 Lists = tuple[IntArray, FloatArray]
 
 
-def link(indices: IntArray, weights: FloatArray) -> sparse.csr_array:
+def link(
+    indices: IntArray, weights: FloatArray, empty: Callable[..., Any] = np.empty
+) -> sparse.csr_array:
     """Return ``W = (S + S') / 2`` of lists, like ``symmetrize(affinity_matrix(...))``.
 
     S itself and its transpose are never made, which is what takes the memory there. Entries of
@@ -43,8 +46,7 @@ def link(indices: IntArray, weights: FloatArray) -> sparse.csr_array:
     wide = np.int32 if total < np.iinfo(np.int32).max else np.int64
     indptr = np.zeros(n_points + 1, dtype=wide)
     np.cumsum(counts, out=indptr[1:])
-    columns = np.empty(total, dtype=wide)
-    data = np.empty(total, dtype=weights.dtype)
+    columns, data = empty((total,), wide), empty((total,), weights.dtype)
     fill(indices, weights, indptr[:-1].copy(), columns, data)
     return sparse.csr_array((data, columns, indptr), shape=(n_points, n_points))
 

@@ -19,7 +19,7 @@ from rankfold.check import (
     check_share,
 )
 from rankfold.errors import InputError
-from rankfold.graph.adaptive import ClosedForm, choose_from_sample, stored_width
+from rankfold.graph.adaptive import ClosedForm, Empty, choose_from_sample, stored_width
 from rankfold.index.learned_graph import learned_graph, sweep
 from rankfold.index.texts import EmbedderSettings
 from rankfold.inputs import Points, as_columns
@@ -82,13 +82,19 @@ def built(
     return {**arrays, **places, **plain_graph(arrays, chosen)}, everything
 
 
-def plain_graph(arrays: dict[str, Any], n_neighbors: int) -> dict[str, Any]:
-    """Return the arrays of RAN's graph of some lists; nothing where it is made in no time."""
+def plain_graph(
+    arrays: dict[str, Any], n_neighbors: int, empty: Empty = np.empty
+) -> dict[str, Any]:
+    """Return the arrays of RAN's graph of some lists; nothing where it is made in no time.
+
+    All that is made on the way and has the size of the lists is made by ``empty(shape, dtype)``.
+    """
     indices = arrays["list_indices"]
     if len(indices) <= FEW_LISTS or indices.shape[1] <= n_neighbors:
         return {}
     lists = Neighbors(indices, arrays["list_sq_distances"])
-    graph = ClosedForm.of(lists.head(n_neighbors + 1), n_neighbors).symmetric()
+    form = ClosedForm.of(lists.head(n_neighbors + 1), n_neighbors, empty=empty)
+    graph = form.symmetric(empty)
     return KeptGraph(n_neighbors, graph.indptr, graph.indices, graph.data).arrays()
 
 

@@ -29,7 +29,7 @@ from rankfold.graph.adaptive import ClosedForm
 from rankfold.graph.spectrum import MOST_FILTERS, SpectrumSolver
 from rankfold.neighbors import GIVEN_METRICS, choose_engine, live_points
 from rankfold.rankers.base import Ranker
-from rankfold.rankers.ordering import Fusion, FusionLike, Neighborhood, blended, nearest_first
+from rankfold.rankers.ordering import Fusion, FusionLike, Neighborhood, blended
 from rankfold.rankers.ran import RAN
 from rankfold.types import NOBODY, FloatArray, IntArray, Query
 
@@ -442,7 +442,8 @@ def fuse(
     nobody = Query(indices=np.empty(0, dtype=np.intp), weights=np.ones(1))
     hood = Neighborhood.of(nobody, nearest, distances[nearest], known.take)
     u = hood.units(distances)
-    return blended(nearest_first(nobody, shape, u), u, chosen.mixture(hood.hubness))
+    counted = np.where(u <= 1, np.minimum(shape, hood.most_shape(nobody, indices, shape)), shape)
+    return blended(counted, u, chosen.mixture(hood.hubness))
 
 
 def agreement(

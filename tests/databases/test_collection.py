@@ -78,12 +78,15 @@ def test_unseen_vectors_rank_as_in_memory_in_every_database(small):
     same(collection.query(vectors=vector, top=25), points.keys, ranker.rank(vectors=vector, top=25))
 
 
-def test_filters_keep_what_passes_in_every_database(small):
+@pytest.mark.parametrize("fusion", ["auto", "none"])
+def test_filters_keep_what_passes_in_every_database(small, fusion):
     collection, points, made = small
-    ranker = RAN(n_neighbors=8, fusion="none").fit(points.vectors)
+    ranker = RAN(n_neighbors=8, fusion=fusion).fit(points.vectors)
     everybody = ranker.rank(3, top=FEW - 1)
-    results = collection.query(points.keys[3], where=made.where(COLORS[1]), top=40, fusion="none")
-    same(results, points.keys, everybody, keep=lambda place: place % 3 == 1)
+    for top in (40, FEW // 3):
+        where = made.where(COLORS[1])
+        results = collection.query(points.keys[3], where=where, top=top, fusion=fusion)
+        same(results, points.keys, everybody, keep=lambda place: place % 3 == 1)
     assert set(results.payload["color"]) == {COLORS[1]}
 
 
@@ -130,14 +133,18 @@ def test_regions_rank_as_in_memory(large, parameters):
     same(collection.query([5, 90], negative=300, top=20, **parameters), keys, ranking)
 
 
-def test_filters_of_a_region_rank_as_in_memory(large):
+@pytest.mark.parametrize("fusion", ["auto", "none"])
+def test_filters_of_a_region_rank_as_in_memory(large, fusion):
     collection, vectors, _ = large
-    ranker = RAN(n_neighbors=10, fusion="none", budget=2000).fit(vectors)
-    everybody = ranker.rank(5, top=900)
-    results = collection.query(
-        5, where=lambda fields: fields["third"] == 1, top=40, fusion="none", budget=2000
-    )
-    same(results, range(MANY), everybody, keep=lambda place: place % 3 == 1)
+    ranker = RAN(n_neighbors=10, fusion=fusion, budget=2000).fit(vectors)
+    for point in (5, 2017, 2018, 5999):
+        everybody = ranker.rank(point, top=900)
+        for third in range(3):
+            results = collection.query(
+                point, where=lambda fields, third=third: fields["third"] == third, top=40,
+                fusion=fusion, budget=2000,
+            )  # fmt: skip
+            same(results, range(MANY), everybody, keep=lambda at, third=third: at % 3 == third)
 
 
 def test_a_filter_that_few_pass_is_filled_up_by_distance(large):

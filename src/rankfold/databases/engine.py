@@ -121,6 +121,7 @@ class CollectionEngine:
         self.metric: str = self.database.metric
         self.n_features, self.exact = self.database.n_features, self.database.exact
         self.n_alive = graph.n_points
+        self.picky = where is not None or bool(self.hidden)
 
     @property
     def n_points(self) -> int:
@@ -268,17 +269,18 @@ class CollectionRAN(RAN):
     def _solve(
         self, queries: Sequence[Query], wanted: Sequence[Wanted], unseen: Unseen
     ) -> Iterator[tuple[Solution, Trace | None]]:
-        """Score the region of each query; where not all may be results, leave the others out."""
-        engine = self.engine_
-        picky = engine.where is not None or bool(engine.hidden)
-        if picky:
+        """Score the region of each query; all of it where only some points may be results."""
+        if self.engine_.picky:
             wanted = [Wanted(one.top, self._most(one)) for one in wanted]
-        solved = super()._solve(queries, wanted, unseen)
-        for query, (solution, trace) in zip(queries, solved, strict=True):
-            if picky:
-                left = engine.shown(solution.points, query.indices)
-                solution = solution.take(left, complete=False, certified=False)
-            yield solution, trace
+        yield from super()._solve(queries, wanted, unseen)
+
+    def _allowed(self, query: Query, solution: Solution) -> Solution:
+        if not self.engine_.picky:
+            return solution
+        points, own = solution.points, np.isin(solution.points, query.indices)
+        order = np.lexsort((points, -solution.scores, own))
+        left = order[self.engine_.shown(points[order], query.indices)]
+        return solution.take(left, complete=False, certified=False)
 
     def _most(self, one: Wanted) -> int:
         """Return how many points are to be found where only some of them may be results."""

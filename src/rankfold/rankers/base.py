@@ -400,6 +400,13 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
         will be fused, the neighbours of each query's vectors are known already.
         """
 
+    def _allowed(self, query: Query, solution: Solution) -> Solution:
+        """Return a solution without the points that may not be results; here all may be.
+
+        Where some are left out, the others are in order, the query's own points last.
+        """
+        return solution
+
     def _searched(self, queries: Sequence[Query]) -> list[Neighbors | None]:
         """Return the neighbours of each query's unseen vectors, in one search."""
         vectors = np.concatenate([query.vectors for query in queries])
@@ -474,7 +481,12 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
             beyond = np.inf
             if fuses:
                 hood = self.hood(query, near)
-                solution, beyond = fusion.fuse(engine, query, hood, solution, top)
+                up = solution.scores > 0
+                most = hood.most_shape(query, solution.points[up], solution.scores[up])
+                allowed = self._allowed(query, solution)
+                solution, beyond = fusion.fuse(engine, query, hood, allowed, top, most)
+            else:
+                solution = self._allowed(query, solution)
             answer = ordered(engine, query, solution, top, include_query, beyond)
             if fuses:
                 answer = with_distances(engine, query, answer)

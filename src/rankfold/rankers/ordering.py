@@ -101,6 +101,17 @@ class Neighborhood(NamedTuple):
             u[places[found]] = self.u[found]
         return u
 
+    def most_shape(self, query: Query, points: IntArray, shape: FloatArray) -> float:
+        """Return what the shape of a neighbour counts at most: the score of the nearest.
+
+        Several examples have no nearest neighbour that is like all of them: there all count as they
+        are, as they do where the nearest has no score.
+        """
+        if len(query.weights) > 1:
+            return np.inf
+        nearest = shape[np.isin(points, self.indices[self.u <= 0])]
+        return float(nearest.max()) if len(nearest) else np.inf
+
 
 class Fusion(NamedTuple):
     """How scores by shape are fused with plain distance.
@@ -168,11 +179,18 @@ class Fusion(NamedTuple):
         return Fused(self.kind, self.weight, horizon, hubness)
 
     def fuse(
-        self, engine: Engine, query: Query, hood: Neighborhood, solution: Solution, top: int
+        self,
+        engine: Engine,
+        query: Query,
+        hood: Neighborhood,
+        solution: Solution,
+        top: int,
+        most_shape: float,
     ) -> tuple[Solution, float]:
         """Fuse the best points of a solution with their distances.
 
-        Points that score zero or less are left to shape.
+        Points that score zero or less are left to shape. ``most_shape`` is what the shape of a
+        neighbour counts at most, see `Neighborhood.most_shape`.
 
         Returns
         -------
@@ -196,8 +214,8 @@ class Fusion(NamedTuple):
         else:
             beyond = self._beyond(solution, hood, points, shape, cut)
             u = hood.of_listed(points)
-            counted = nearest_first(query, shape, u)
-            if len(query.weights) == 1 and not (u <= 0).any():  # the nearest may have any score
+            counted = np.where(u <= 1, np.minimum(shape, most_shape), shape)
+            if len(query.weights) == 1 and most_shape == np.inf:  # the nearest may have any score
                 bound = max(bound, float(shape[u <= 1].max(initial=0.0)))
             likely, missed = _likely(counted, u, mixture, top)
             cut, beyond = cut or len(likely) < len(best), max(beyond, missed)
@@ -248,7 +266,8 @@ class Fusion(NamedTuple):
             scores[used] = reciprocal_ranks(used, _mean_sq_distances(engine, query, used))
         else:
             u = hood.of_listed(used)
-            counted = nearest_first(query, shape[used], u)
+            most_shape = hood.most_shape(query, used, shape[used])
+            counted = np.where(u <= 1, np.minimum(shape[used], most_shape), shape[used])
             if mixture.horizon > 1 or (query.weights <= 0).any():
                 u, _ = self._distances(engine, query, hood, used, u)
             scores[used] = blended(counted, u, mixture)
@@ -285,17 +304,6 @@ def _likely(
     enough = np.partition(least, len(least) - top)[len(least) - top]
     likely = most >= enough
     return np.flatnonzero(likely), float(most[~likely].max(initial=-np.inf))
-
-
-def nearest_first(query: Query, shape: FloatArray, u: FloatArray) -> FloatArray:
-    """Return what shape scores count: those of neighbours no more than that of the nearest.
-
-    Several examples have no nearest neighbour that is like all of them: there all stay as they are.
-    """
-    nearest = shape[u <= 0]
-    if len(query.weights) > 1 or not len(nearest):
-        return shape
-    return np.where(u <= 1, np.minimum(shape, nearest.max()), shape)
 
 
 def blended(shape: FloatArray, u: FloatArray, mixture: Fused) -> FloatArray:

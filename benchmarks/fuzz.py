@@ -31,8 +31,9 @@ from functools import cache
 from pathlib import Path
 from time import process_time
 
-SUFFIXES = ("npy", "npz", "csv", "tsv", "parquet", "h5", "png")
-TARGETS = (*SUFFIXES, "payload", "database", "segment", "arrays", "settings", "changes", "learning")
+SUFFIXES = ("npy", "npz", "csv", "tsv", "jsonl", "parquet", "h5", "png")
+OF_INDEXES = ("database", "segment", "arrays", "graph", "settings", "changes", "learning")
+TARGETS = (*SUFFIXES, "payload", "embedding", *OF_INDEXES)
 ENDLESS = ("h5",)
 LONGEST, MEMORY = 60, 4096
 """Seconds and megabytes that a single file may take."""
@@ -142,6 +143,8 @@ def prepared(target, folder):
         "database": lambda: of_file(folder, "index.sqlite"),
         "segment": lambda: of_file(folder, "segments/list_indices-1.npy"),
         "learning": lambda: of_learning(folder),
+        "embedding": lambda: of_embedding(folder),
+        "graph": lambda: of_graph(),
         "arrays": lambda: of_arrays(folder),
         "settings": lambda: of_settings(folder),
         "changes": lambda: of_changes(folder),
@@ -176,6 +179,11 @@ def of_input(suffix, folder):
     elif suffix in ("csv", "tsv"):
         text = 'id,x,y,name\n1,0.5,2,tea\n2,3,4e-1,"mi,lk"\n'
         path.write_text(text.replace(",", "\t") if suffix == "tsv" else text)
+    elif suffix == "jsonl":
+        path.write_text(
+            '{"id": "a", "vector": [1, 2.5], "year": 2021, "sold": true}\n\n'
+            '{"id": "b", "vector": [3, -4e-1], "name": "mi\\u00e9l", "year": null}\n'
+        )
     elif suffix == "parquet":
         columns = {"id": np.arange(6), "vector": rows.tolist(), "name": ["x"] * 6}
         pq.write_table(pa.table(columns), path)
@@ -214,6 +222,41 @@ def of_payload(folder):
             refused(error, path)
 
     return test, [b"id,price,name\n1,2.5,tea\n2,,milk\n", b'id\tx\n"a\nb"\t007\n']
+
+
+def of_embedding(folder):
+    """Let ``ShapeEmbedding.load`` read a file, and make vectors with what it has read."""
+    import numpy as np
+
+    from rankfold.embedding import ShapeEmbedding
+    from rankfold.errors import InputError
+
+    path, rows = folder / "x.npz", np.random.default_rng(0).standard_normal((12, 3))
+    ShapeEmbedding(n_components=4, n_neighbors=3).fit(rows).save(path)
+    whole = path.read_bytes()
+    with np.load(path) as archive:
+        arrays = {name: archive[name] for name in archive.files}
+    described = str(arrays.pop("described"))
+
+    def test(content):
+        if content[:1] == b"{":
+            text = content.decode(errors="replace").replace("\0", "?")
+            np.savez(path, described=np.array(text), **arrays)
+        elif content[:1] == b"P":
+            path.write_bytes(content)
+        else:
+            np.savez(path, described=np.array(described), **altered(content, arrays))
+        try:
+            loaded = ShapeEmbedding.load(path)
+        except InputError as error:
+            return refused(error, path)
+        vectors, width = loaded.vectors(), loaded.n_features_in_
+        found = loaded.transform(np.ones((1, width)))
+        if not (np.isfinite(vectors).all() and np.isfinite(found).all()):
+            raise AssertionError("vectors that are not finite")
+        return None
+
+    return test, [whole, described.encode(), bytes(range(40)), bytes(range(160, 200))]
 
 
 @cache
@@ -358,6 +401,45 @@ def of_arrays(folder):
         check()
 
     return test, [bytes([kind]) + bytes(range(40)) for kind in range(4)]
+
+
+def of_graph():
+    """Alter the graph that an index keeps; ask it by every solver, also after a change."""
+    import numpy as np
+
+    from rankfold import RAN
+    from rankfold.errors import InputError
+    from rankfold.graph.adaptive import ClosedForm
+    from rankfold.neighbors import DynamicEngine, KeptGraph, check_state
+    from rankfold.types import Neighbors
+
+    arrays, settings = state("exact")
+    engine_settings, few = settings["engine"], settings["n_neighbors"]
+    lists = Neighbors(arrays["list_indices"], arrays["list_sq_distances"])
+    graph = ClosedForm.of(lists.head(few + 1), few).symmetric()
+    whole = KeptGraph(few, graph.indptr, graph.indices, graph.data).arrays()
+
+    def test(content):
+        crafted = altered(content, whole)
+        engine = DynamicEngine.restore(dict(arrays), engine_settings)
+        try:
+            check_state({**arrays, **crafted}, engine_settings)
+            engine.graph = KeptGraph.restore(crafted, few)
+        except (InputError, KeyError):
+            return
+        ask(engine)
+        engine.apply(engine.plan([3], np.ones((2, 4))))
+        ask(engine)
+
+    def ask(engine):
+        for solver in ("region", "cg", "direct"):
+            for budget in (20, None):
+                ranker = RAN(few, solver=solver, budget=budget).fit(engine)
+                found = ranker.rank(7, top=5).scores, ranker.rank(vectors=np.ones((1, 4))).scores
+                if not np.isfinite(np.concatenate(found)).all():
+                    raise AssertionError("scores that are not finite")
+
+    return test, [bytes(range(start, start + 40)) for start in (0, 40, 80)]
 
 
 def of_settings(folder):

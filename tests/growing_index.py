@@ -1,6 +1,7 @@
 """An index whose contents follow from the number of its last change, and processes that change it.
 
-Of five changes two add a point, one removes the oldest, one moves two, one describes two anew.
+Of five changes two add a point, one removes the oldest, one moves two, one describes two anew; one
+in fifty adds a column of texts in the place of the last.
 Every seventh is followed by a merge or by a new map. So whoever knows how many changes were made
 knows everything that must be there.
 """
@@ -58,6 +59,11 @@ def change(index, expected, number):
         if index is not None:
             index.update(ids, vectors=X)
         expected.move(ids, X)
+    elif number % 50 == 49:
+        ids, column = expected.ids[4:6], {f"note{number}": [f"of {number}", f"and {number}"]}
+        if index is not None:
+            index.add_columns(column, ids)
+        expected.add_columns(ids, column)
     else:
         ids = expected.ids[2:4]
         if index is not None:

@@ -39,12 +39,21 @@ class Expected:
     ids: list = field(default_factory=list)
     vectors: dict = field(default_factory=dict)
     payload: dict = field(default_factory=dict)
+    names: list = field(default_factory=lambda: list(COLUMNS))
 
     def add(self, ids, X, columns):
         for place, name in enumerate(ids):
             self.ids.append(name)
             self.vectors[name] = X[place]
-            self.payload[name] = {c: columns[c][place] for c in COLUMNS}
+            values = {c: columns[c][place] for c in columns}
+            self.payload[name] = {**dict.fromkeys(self.names), **values}
+
+    def add_columns(self, ids, columns):
+        self.names += columns
+        for values in self.payload.values():
+            values |= dict.fromkeys(columns)
+        for place, name in enumerate(ids):
+            self.payload[name] |= {c: columns[c][place] for c in columns}
 
     def remove(self, ids):
         for name in ids:
@@ -52,12 +61,12 @@ class Expected:
             del self.vectors[name], self.payload[name]
 
     def move(self, ids, X):
-        columns = {c: [self.payload[name][c] for name in ids] for c in COLUMNS}
+        columns = {c: [self.payload[name][c] for name in ids] for c in self.names}
         self.remove(ids)
         self.add(ids, X, columns)
 
     def columns(self):
-        return {c: [self.payload[name][c] for name in self.ids] for c in COLUMNS}
+        return {c: [self.payload[name][c] for name in self.ids] for c in self.names}
 
     def anew(self, index):
         """Build an index of it, with as many neighbours as another one has."""

@@ -1,5 +1,6 @@
 """Shape vectors: their products are the Green's kernel, and so RAN's scores."""
 
+import json
 import subprocess
 import sys
 
@@ -295,6 +296,45 @@ def test_a_saved_embedding_transforms_in_another_process(digits, tmp_path, metri
     assert list(loaded.get_feature_names_out()) == list(fitted.get_feature_names_out())
 
 
+def described(text):
+    """Return a change of what a saved embedding says of itself."""
+    return lambda arrays: {"described": np.array(text(json.loads(str(arrays["described"]))))}
+
+
+CRAFTED = {
+    "nested without end": described(lambda _: "[" * 100_000),
+    "another smoothness": described(
+        lambda said: json.dumps({**said, "parameters": {**said["parameters"], "smoothness": -1}})
+    ),
+    "a given metric": described(
+        lambda said: json.dumps({**said, "parameters": {"metric": "precomputed"}})
+    ),
+    "no neighbours": described(lambda said: json.dumps({**said, "n_neighbors": 0})),
+    "text for neighbours": described(lambda said: json.dumps({**said, "n_neighbors": "8"})),
+    "vectors of whole numbers": lambda arrays: {"kernel": arrays["kernel"].astype(int)},
+    "vectors that are not finite": lambda arrays: {"kernel": arrays["kernel"] * np.nan},
+    "points that are not finite": lambda arrays: {"points": arrays["points"] * np.inf},
+    "points of text": lambda arrays: {"points": arrays["points"].astype(str)},
+    "points of three dimensions": lambda arrays: {"points": arrays["points"][:, :, None]},
+    "too few points": lambda arrays: {"points": arrays["points"][:-1]},
+    "too few degrees": lambda arrays: {"degrees": arrays["degrees"][:-1]},
+    "too many eigenvalues": lambda arrays: {"eigenvalues": np.zeros(99)},
+}
+
+
+@pytest.mark.filterwarnings("ignore:invalid value encountered")
+@pytest.mark.parametrize("craft", CRAFTED.values(), ids=CRAFTED)
+def test_a_crafted_embedding_is_refused(moons, tmp_path, craft):
+    path = tmp_path / "shape.npz"
+    ShapeEmbedding(4).fit(moons.X[:60]).save(path)
+    with np.load(path) as archive:
+        arrays = {name: archive[name] for name in archive.files}
+    np.savez(path, **{**arrays, **craft(arrays)})
+    with pytest.raises(InputError, match=r"shape.npz' cannot be read as") as refused:
+        ShapeEmbedding.load(path)
+    assert str(refused.value).isprintable()
+
+
 def test_what_is_no_saved_embedding_is_refused(digits, tmp_path):
     with pytest.raises(InputError, match=r"must end in \.npz"):
         ShapeEmbedding(4).fit(digits.X[:50]).save(tmp_path / "shape.pkl")
@@ -302,7 +342,7 @@ def test_what_is_no_saved_embedding_is_refused(digits, tmp_path):
     np.savez(tmp_path / "other.npz", vectors=np.ones(3))
     np.savez(tmp_path / "pickled.npz", described=np.array({"format": 1}, dtype=object))
     for name in ("junk", "other", "pickled"):
-        with pytest.raises(InputError, match="no embedding that"):
+        with pytest.raises(InputError, match=rf"{name}.npz' cannot be read as an embedding of"):
             ShapeEmbedding.load(tmp_path / f"{name}.npz")
     given = ShapeEmbedding(4, metric="precomputed").fit(
         np.abs(np.subtract.outer(*[np.arange(9)] * 2))

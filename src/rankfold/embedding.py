@@ -6,7 +6,6 @@ import json
 import os
 from pathlib import Path
 from typing import Any, Literal, Self
-from zipfile import BadZipFile
 
 import numpy as np
 from scipy import sparse
@@ -27,6 +26,7 @@ from rankfold.errors import InputError
 from rankfold.files import replacing
 from rankfold.graph.adaptive import ClosedForm
 from rankfold.graph.spectrum import MOST_FILTERS, SpectrumSolver
+from rankfold.inputs.points import reading
 from rankfold.neighbors import GIVEN_METRICS, choose_engine, live_points
 from rankfold.rankers.base import Ranker
 from rankfold.rankers.ordering import Fusion, FusionLike, Neighborhood, blended
@@ -257,31 +257,47 @@ class ShapeEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     def load(cls, path: str | Path) -> Self:
         """Read what `save` wrote: it has `transform` and `vectors`, but no ``ranker_``."""
         file = _saved_at(path)
-        try:
-            with file.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
+        with file.open("rb") as stream, reading(file, "an embedding of ShapeEmbedding.save"):
+            with np.load(stream, allow_pickle=False) as archive:
                 arrays = {name: archive[name] for name in archive.files}
             described = json.loads(str(arrays["described"]))
             if described["format"] != FORMAT:
                 raise InputError(
-                    f"{file} has format {described['format']!r}, but this version reads {FORMAT}; "
-                    "fit the embedding anew."
+                    f"{str(file)!r} has format {described['format']!r:.20}, but this version reads "
+                    f"{FORMAT}; fit the embedding anew."
                 )
-            loaded = cls(**described["parameters"])
-            points, loaded._kernel = arrays["points"], arrays["kernel"]
-            loaded.degrees_, loaded.eigenvalues_ = arrays["degrees"], arrays["eigenvalues"]
-            loaded.n_neighbors_, loaded.n_pieces_ = described["n_neighbors"], described["n_pieces"]
-            loaded.n_features_in_ = int(points.shape[1])
-            if len(points) != len(loaded._kernel) or loaded._kernel.ndim != 2:
-                raise ValueError("arrays do not fit together")
-        except InputError:
-            raise
-        except (ValueError, KeyError, TypeError, IndexError, BadZipFile, EOFError) as error:
-            raise InputError(
-                f"{file} is no embedding that ShapeEmbedding.save wrote ({error}).", "path"
-            ) from None
-        loaded.n_components_ = loaded._n_features_out = loaded._kernel.shape[1]
-        loaded._engine = choose_engine(points, loaded.metric)
+            try:
+                loaded = cls(**described["parameters"])
+                loaded._restore(arrays, described)
+            except InputError as error:
+                raise ValueError(str(error)) from None
         return loaded
+
+    def _restore(self, arrays: dict[str, Any], described: dict[str, Any]) -> None:
+        """Take up what a file holds, which anybody may have written."""
+        self._check_parameters()
+        check_choice(self.metric, "metric", ("euclidean", "cosine"))
+        check_positive(self.smoothness, "smoothness")
+        points, self._kernel = arrays["points"], arrays["kernel"]
+        self.degrees_, self.eigenvalues_ = arrays["degrees"], arrays["eigenvalues"]
+        n_points, n_components = self._kernel.shape
+        for name, dtype, shape in (
+            ("points", points.dtype, (n_points, points.shape[-1])),
+            ("kernel", np.dtype(self.dtype), (n_points, n_components)),
+            ("degrees", np.dtype(np.float64), (n_points,)),
+            ("eigenvalues", np.dtype(np.float64), (n_components,)),
+        ):
+            array = arrays[name]
+            if array.dtype not in (np.float32, np.float64) or not np.isfinite(array).all():
+                raise InputError(f"{name} is not finite numbers")
+            if (array.dtype, array.shape) != (dtype, shape):
+                raise InputError(f"{name} holds {array.dtype} values of shape {array.shape}")
+        self.n_neighbors_ = check_count(described["n_neighbors"], "n_neighbors")
+        self.n_pieces_ = check_count(described["n_pieces"], "n_pieces")
+        self.n_features_in_ = int(points.shape[1])
+        self.n_components_ = int(n_components)
+        self._n_features_out = self.n_components_
+        self._engine = choose_engine(points, self.metric)
 
     def _check_parameters(self) -> None:
         check_count(self.n_components, "n_components")

@@ -91,3 +91,10 @@ def test_payload_alone(write):
     path = write({"id": "a", "name": "tea"}, {"id": "b", "price": 2})
     assert as_columns(path, 2) == {"id": ["a", "b"], "name": ["tea", None], "price": [None, 2]}
     assert read_payload(path) == (["a", "b"], {"name": ["tea", None], "price": [None, 2]})
+
+
+def test_a_line_of_very_many_fields_is_refused_at_once(write):
+    """Looking for the one that is there twice must not compare each with every other."""
+    names = [f'"{number}": 0' for number in range(500_000)]
+    with pytest.raises(InputError, match="the field '499999' is there twice"):
+        read_points(write("{" + ", ".join([*names, names[-1]]) + "}"))

@@ -210,7 +210,7 @@ def of_input(suffix, folder):
 def of_payload(folder):
     """Let ``read_payload`` read a table."""
     from rankfold.errors import InputError
-    from rankfold.inputs.payload import read_payload
+    from rankfold.inputs.files import read_payload
 
     path = folder / "x.csv"
 

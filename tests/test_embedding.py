@@ -20,7 +20,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from rankfold import RAN, InputError, datasets
 from rankfold.datasets.synthetic import sheets
 from rankfold.embedding import ShapeEmbedding, agreement, fuse
-from rankfold.graph import spectrum
+from rankfold.graph import symmetric
 from rankfold.graph.adaptive import symmetrize
 from rankfold.neighbors import DynamicEngine
 
@@ -45,7 +45,7 @@ def digits():
 @pytest.fixture
 def iterated(monkeypatch):
     """Let few points be treated as many."""
-    monkeypatch.setattr(spectrum, "DENSE_LIMIT", 10)
+    monkeypatch.setattr(symmetric, "DENSE_LIMIT", 10)
 
 
 def weights_of(embedding):
@@ -263,7 +263,7 @@ def test_wrong_parameters(moons, parameters, message):
 
 @pytest.mark.usefixtures("iterated")
 def test_too_few_iterations_warn(monkeypatch, digits):
-    monkeypatch.setattr(spectrum, "MOST_FILTERS", 1)
+    monkeypatch.setattr(symmetric, "MOST_FILTERS", 1)
     with pytest.warns(UserWarning, match="have not settled to tol"):
         ShapeEmbedding(16).fit(digits.X[:400])
 

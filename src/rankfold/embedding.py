@@ -25,7 +25,7 @@ from rankfold.check import (
 from rankfold.errors import InputError
 from rankfold.files import replacing
 from rankfold.graph.adaptive import ClosedForm
-from rankfold.graph.spectrum import MOST_FILTERS, SpectrumSolver
+from rankfold.graph.symmetric import MOST_FILTERS, SpectrumSolver
 from rankfold.inputs.points import reading
 from rankfold.neighbors import GIVEN_METRICS, choose_engine, live_points
 from rankfold.rankers.base import Ranker

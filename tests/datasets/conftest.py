@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy.io import savemat
 
-from rankfold.datasets import download, files
+from rankfold.datasets import files
 
 NEARBY = Path(__file__).resolve().parents[3] / "shared" / "data"
 
@@ -90,9 +90,9 @@ def cache(tmp_path, monkeypatch):
     monkeypatch.delenv("RANKFOLD_DATA", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.setattr(download, "PAUSES", (0.0, 0.0))
-    assert tmp_path in download.cache_folder().parents
-    return download.cache_folder()
+    monkeypatch.setattr(files, "PAUSES", (0.0, 0.0))
+    assert tmp_path in files.cache_folder().parents
+    return files.cache_folder()
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from rankfold import datasets
 from rankfold.cli import main
-from rankfold.datasets import download
+from rankfold.datasets import files
 from rankfold.datasets.files import FILES, locate
 from rankfold.errors import MissingExtraError
 
@@ -121,7 +121,7 @@ def test_a_cache_that_cannot_be_made_is_named(source, cache, offer):
 def test_leftovers_of_killed_downloads_go_when_old(source, cache, offer):
     offer(source.url)
     cache.mkdir(parents=True)
-    for name, age in ((".old.part", 2 * download.ABANDONED), (".new.part", 0.0)):
+    for name, age in ((".old.part", 2 * files.ABANDONED), (".new.part", 0.0)):
         (cache / name).write_bytes(b"part")
         os.utime(cache / name, (time.time() - age,) * 2)
     locate("yale_diff.mat")
@@ -134,7 +134,7 @@ def test_an_interruption_leaves_nothing(source, cache, offer, monkeypatch):
     def stop(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(download.DownloadBar, "update", stop)
+    monkeypatch.setattr(files.DownloadBar, "update", stop)
     with pytest.raises(KeyboardInterrupt):
         locate("yale_diff.mat")
     assert len(source.requests) == 1
@@ -144,7 +144,7 @@ def test_an_interruption_leaves_nothing(source, cache, offer, monkeypatch):
 PROCESS = """
 import sys
 from pathlib import Path
-from rankfold.datasets.download import download
+from rankfold.datasets.files import download
 url, sha256, cache = sys.argv[1:]
 print(download("yale_diff.mat", [url], sha256, Path(cache)).stat().st_size)
 """

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from rankfold import Index
 from rankfold.cli import main
 from rankfold.errors import StorageError
-from rankfold.layout.projection import Projection
+from rankfold.layout import Projection
 from rankfold.neighbors import DynamicEngine, FaissEngine
 from rankfold.storage import Store
 

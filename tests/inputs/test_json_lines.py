@@ -4,7 +4,7 @@ import pytest
 
 from rankfold import InputError
 from rankfold.inputs import as_columns, json_lines, read_points, read_vectors
-from rankfold.inputs.payload import read_payload
+from rankfold.inputs.files import read_payload
 
 
 @pytest.fixture

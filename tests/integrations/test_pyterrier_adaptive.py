@@ -5,7 +5,7 @@ import pytest
 from integrations.embedded_digits import X, build_index
 
 from rankfold import Index, InputError
-from rankfold.integrations.pyterrier_adaptive import IndexGraph
+from rankfold.integrations.pyterrier import IndexGraph
 
 ASKED = 500
 

@@ -8,8 +8,7 @@ from scipy.spatial import cKDTree
 
 from rankfold import Index, datasets
 from rankfold.errors import InputError, MissingExtraError
-from rankfold.layout import lay_out
-from rankfold.layout import map as layout_map
+from rankfold.layout import Map, lay_out
 from rankfold.neighbors import DynamicEngine
 
 DIGITS = datasets.load("digits")
@@ -74,14 +73,14 @@ def test_new_points_land_among_their_kind():
 
 
 def test_a_copy_lies_upon_its_point(digits, places):
-    made = layout_map.Map("graph", places)
+    made = Map("graph", places)
     change = digits.plan((), DIGITS.X[[3, 700]])
     np.testing.assert_allclose(made.places_of_new(digits, change), places[[3, 700]], atol=1e-6)
 
 
 def test_a_crowd_of_new_points_finds_old_ones(digits, places):
     crowd = 100 + RNG.normal(size=(60, 64))  # nearer to each other than to anybody else
-    found = layout_map.Map("graph", places).places_of_new(digits, digits.plan((), crowd))
+    found = Map("graph", places).places_of_new(digits, digits.plan((), crowd))
     nearest = digits.search(crowd[:1], 3).indices[0]
     assert np.isfinite(found).all()
     assert (found[0] >= places[nearest].min(axis=0) - 1e-6).all()
@@ -110,7 +109,7 @@ def test_any_points_have_finite_places(n, kind):
 def test_auto_takes_the_graph_where_it_pays(monkeypatch, digits):
     assert lay_out(engine(DIGITS.X[:200]), "auto", 5).kind == "graph"
     assert lay_out(engine(DIGITS.X[:50]), "auto", 5).kind == "pca"
-    monkeypatch.setattr(layout_map, "AUTO_MOST", 1000)
+    monkeypatch.setattr("rankfold.layout.AUTO_MOST", 1000)
     assert lay_out(digits, "auto", 5).kind == "pca"
 
 

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from rankfold import datasets
+from rankfold import datasets, layout
 from rankfold.layout import lay_out
-from rankfold.layout import projection as projecting
 from rankfold.neighbors import DynamicEngine
 
 DIGITS = datasets.load("digits").X
@@ -44,7 +43,7 @@ def test_order_and_units_do_not_matter():
 
 def test_axes_of_a_sample_hold_nearly_all_the_spread_there_is(monkeypatch):
     # The axes themselves may turn in their plane, since the two first spreads are much alike.
-    monkeypatch.setattr(projecting, "SAMPLE_POINTS", 600)
+    monkeypatch.setattr(layout, "SAMPLE_POINTS", 600)
     made = lay_out(engine(DIGITS), "pca", 5)
     axes = made._projection.axes
     axes = axes / np.linalg.norm(axes, axis=0)
@@ -55,7 +54,7 @@ def test_axes_of_a_sample_hold_nearly_all_the_spread_there_is(monkeypatch):
 
 def test_blocks_do_not_show(monkeypatch):
     whole = places(DIGITS)
-    monkeypatch.setattr(projecting, "BLOCK_NUMBERS", 1000)
+    monkeypatch.setattr(layout, "BLOCK_NUMBERS", 1000)
     np.testing.assert_allclose(places(DIGITS), whole, atol=1e-6)
 
 
@@ -100,7 +99,7 @@ def test_any_points_have_finite_places_within_the_frame(n, n_features, kind, sca
     assert found.dtype == np.float32
     assert np.isfinite(found).all()
     assert np.abs(found).max() <= 1 + 1e-6
-    spread = len(np.unique(X, axis=0)) > 1 and scale > projecting.SMALLEST_EXTENT
+    spread = len(np.unique(X, axis=0)) > 1 and scale > layout.SMALLEST_EXTENT
     assert np.ptp(found, axis=0).max() == pytest.approx(2 if spread else 0, abs=1e-5)
 
 

@@ -7,8 +7,8 @@ from rankfold import RAN, datasets, evaluate
 from rankfold.paper import extras, figures, report
 from rankfold.paper.extras import Course, follow
 from rankfold.paper.figures import Curve, CurvePanel
-from rankfold.paper.tables import METRICS, once, outcomes, read_tables
-from rankfold.paper.work import Measured, do_all, measure
+from rankfold.paper.reproduce import do_all
+from rankfold.paper.tables import METRICS, Measured, measure, once, outcomes, read_tables
 
 TABLES = read_tables()
 

@@ -10,8 +10,7 @@ import pytest
 
 from rankfold.errors import InputError
 from rankfold.graph.symmetric import symmetric_walk
-from rankfold.paper.tables import CLASSES, compare, read_tables, status_of
-from rankfold.paper.work import measure
+from rankfold.paper.tables import CLASSES, compare, measure, read_tables, status_of
 
 TABLES = read_tables()
 ROWS = [(table, row) for table in TABLES for row in table.rows]

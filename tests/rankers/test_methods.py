@@ -295,7 +295,7 @@ def test_symmetric_diffusion_approaches_manifold_ranking():
 
 def test_large_data_is_solved_by_conjugate_gradients(monkeypatch):
     small = scores_of(PersonalizedPageRank().fit(sheet()), QUERIES["mixed"])
-    monkeypatch.setattr("rankfold.solvers.choice.DIRECT_LIMIT", 10)
+    monkeypatch.setattr("rankfold.solvers.DIRECT_LIMIT", 10)
     (ranking,) = PersonalizedPageRank().fit(sheet()).rank_many([QUERIES["mixed"]])
     assert ranking.solution.n_iter > 0
     large = scores_of(PersonalizedPageRank().fit(sheet()), QUERIES["mixed"])

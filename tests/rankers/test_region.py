@@ -269,7 +269,7 @@ def test_progress_is_shown_on_stderr_alone(capfd, monkeypatch):
 def test_the_solver_is_chosen_by_size_and_by_what_is_asked_for(monkeypatch):
     X = sheet(150)
     assert RAN(5, 1.0).fit(X).rank(0, top=10).solution.solver == "direct"
-    monkeypatch.setattr("rankfold.solvers.choice.DIRECT_LIMIT", 100)
+    monkeypatch.setattr("rankfold.solvers.DIRECT_LIMIT", 100)
     ranker = RAN(5, 1.0).fit(X)
     assert ranker.rank(0, top=10).solution.solver == "region"
     everything = ranker.rank(0)

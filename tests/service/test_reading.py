@@ -80,7 +80,7 @@ def test_every_method_takes_its_parameters(ask, index, method):
 
 @pytest.mark.parametrize("method", ["ran", "pagerank", "manifold"])
 def test_a_budget_ends_a_query_and_proven_goes_on(ask, index, monkeypatch, method):
-    monkeypatch.setattr("rankfold.solvers.choice.DIRECT_LIMIT", 100)
+    monkeypatch.setattr("rankfold.solvers.DIRECT_LIMIT", 100)
     budgets = {"so many": 20, "auto": "auto", "left out": None, "proven": "proven"}
     plain = {"tol": 1e-8, "fusion": "none"}  # fused answers are chosen among 500 points: all
     queries = [

@@ -23,6 +23,35 @@ if TYPE_CHECKING:
 
 Id = str | int
 
+OPTIONS = [
+    click.option("--id-column", metavar="NAME", help="Column of the ids; else 'id'."),
+    click.option(
+        "--vector-columns",
+        type=comma_separated,
+        metavar="NAMES",
+        help="Columns of the vector, comma-separated; else those that look like one.",
+    ),
+    click.option(
+        "--payload-columns",
+        type=comma_separated,
+        metavar="NAMES",
+        help="Columns to keep as payload; else all others. '' keeps none.",
+    ),
+    click.option(
+        "--payload",
+        type=click.Path(path_type=Path),
+        help="A table (.csv, .tsv, .parquet, .jsonl) of payload: a row for each point, in the "
+        "same order or with a column id.",
+    ),
+    click.option("--ids", metavar="FILE", help="A file of ids, one per line; - reads them."),
+    click.option("--dataset", metavar="NAME", help="Data set of an HDF5 file; else 'train'."),
+    click.option(
+        "--header/--no-header",
+        default=None,
+        help="Whether a table of text begins with names; else it is guessed.",
+    ),
+]
+
 
 def whole(text: str) -> int | None:
     """Return the whole number that a text is, if it would be written in the same way.
@@ -101,36 +130,6 @@ def images_of(index: Index | Collection, file: Path) -> dict[str, Any]:
             "cannot tell how they become vectors; give vectors."
         )
     return {"size": tuple(known["size"]), "colour": known["colour"]}
-
-
-OPTIONS = [
-    click.option("--id-column", metavar="NAME", help="Column of the ids; else 'id'."),
-    click.option(
-        "--vector-columns",
-        type=comma_separated,
-        metavar="NAMES",
-        help="Columns of the vector, comma-separated; else those that look like one.",
-    ),
-    click.option(
-        "--payload-columns",
-        type=comma_separated,
-        metavar="NAMES",
-        help="Columns to keep as payload; else all others. '' keeps none.",
-    ),
-    click.option(
-        "--payload",
-        type=click.Path(path_type=Path),
-        help="A table (.csv, .tsv, .parquet, .jsonl) of payload: a row for each point, in the "
-        "same order or with a column id.",
-    ),
-    click.option("--ids", metavar="FILE", help="A file of ids, one per line; - reads them."),
-    click.option("--dataset", metavar="NAME", help="Data set of an HDF5 file; else 'train'."),
-    click.option(
-        "--header/--no-header",
-        default=None,
-        help="Whether a table of text begins with names; else it is guessed.",
-    ),
-]
 
 
 def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -245,7 +244,7 @@ def read_like(
     Where the index makes vectors of texts, and the file is a table that has their column, there
     are no vectors.
     """
-    from rankfold.inputs.payload import COLUMN_READERS
+    from rankfold.inputs.files import COLUMN_READERS
 
     with place.open() as there:
         column = (there.info()["embedder"] or {}).get("column")

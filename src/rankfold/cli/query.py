@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
+from importlib.util import LazyLoader
 from pathlib import Path
 from time import perf_counter
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from rankfold.cli.errors import Command
 from rankfold.cli.inputs import check_width, find_ids, images_of
-from rankfold.cli.lazy_imports import lazy_imports
 from rankfold.cli.options import (
     BUDGET,
     FUSION,
@@ -29,6 +34,9 @@ from rankfold.methods import METHODS
 if TYPE_CHECKING:
     from rankfold.databases import Collection
     from rankfold.index import Index, Reason, Results
+
+SELDOM_USED = ("pandas", "scipy.stats")
+"""What scikit-learn imports at its start; a query needs neither, and they take longer than it."""
 
 EXAMPLES = """\b
 Examples:
@@ -55,6 +63,7 @@ TIMED_POINTS = 1000
 """Points that are compared to learn how long it takes to compare all."""
 
 FORMATS = {"table": write_table, "json": write_json, "csv": write_csv}
+
 FORMAT = click.option(
     "--format",
     "form",
@@ -63,12 +72,39 @@ FORMAT = click.option(
     show_default=True,
     help="How the results are written to standard output.",
 )
+
 COLUMNS = click.option(
     "--columns",
     type=comma_separated,
     metavar="NAMES",
     help="Columns of the payload that a table or csv shows, comma-separated; '' shows none.",
 )
+
+
+class LazyFinder(MetaPathFinder):
+    """Finds modules of some names as usual, but has them run when an attribute is asked for."""
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Return how a module is loaded; None for all that others shall find."""
+        if name not in SELDOM_USED:
+            return None
+        spec = PathFinder.find_spec(name, path, target)
+        if spec is not None and spec.loader is not None:
+            spec.loader = LazyLoader(spec.loader)
+        return spec
+
+
+@contextmanager
+def lazy_imports() -> Iterator[None]:
+    """Let what is seldom used wait for its first use, where it is imported inside of the block."""
+    finder = LazyFinder()
+    sys.meta_path.insert(0, finder)
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(finder)
 
 
 @click.command(cls=Command, epilog=EXAMPLES)

@@ -66,11 +66,12 @@ def all_else() -> list[Any]:
     """Go on by gradients; link graphs; learn one, and one for a query; measure."""
     import numpy as np
 
-    from rankfold.graph import collective, collective_kernels, symmetric, symmetric_kernels
+    from rankfold.graph import collective, symmetric
+    from rankfold.graph import kernels as graph_kernels
     from rankfold.neighbors import kernels
-    from rankfold.rankers import alternation_kernels
-    from rankfold.rankers.graph_step import GraphStep
-    from rankfold.rankers.region_steps import Choosing, RegionSteps
+    from rankfold.rankers import region_steps
+    from rankfold.rankers.graph_step import Choosing, GraphStep
+    from rankfold.rankers.region_steps import RegionSteps
     from rankfold.solvers import Boundary, RegionSolver, System, gradients, memory
     from rankfold.solvers.arrays import NOT_BEGUN, Batch
     from rankfold.types import Neighbors, Query, Solution
@@ -100,7 +101,7 @@ def all_else() -> list[Any]:
     kernels.sq_distances_to(points, points[0])
     kernels.sq_distances_among(points, near[0], points[0])
     kernels.rough_sq_distances_to(points, points[0])
-    modules = (gradients, symmetric_kernels, collective_kernels, kernels, alternation_kernels)
+    modules = (gradients, graph_kernels, kernels, region_steps)
     named = [value for module in modules for value in vars(module).values()]
     return [value for value in named if hasattr(value, "stats") and value.stats.cache_path]
 

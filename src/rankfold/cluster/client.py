@@ -25,6 +25,9 @@ FAILURES = 10
 RESTART = "10 minutes"
 """How long a lost process may take to come back; Dask's own 15 s are few on a busy machine."""
 
+AHEAD = 4
+"""Tasks that wait for each thread of the workers: none idles, and the scheduler stays small."""
+
 
 @contextmanager
 def connected(scheduler: Any = None, n_workers: int | None = None) -> Iterator[Any]:
@@ -82,7 +85,7 @@ def _started(distributed: Any, n_workers: int) -> Any:
             processes=True,
             # Any port, as another cluster may have the usual one; and for this machine alone.
             dashboard_address="127.0.0.1:0",
-            preload="rankfold.cluster.preload",
+            preload=__name__,
             silence_logs=False,  # it would silence the handlers of everybody
         )
     except RuntimeError as error:
@@ -152,10 +155,6 @@ def _distributed() -> Any:
     except ModuleNotFoundError:
         raise MissingExtraError("dask", "dask") from None
     return distributed
-
-
-AHEAD = 4
-"""Tasks that wait for each thread of the workers: none idles, and the scheduler stays small."""
 
 
 class TaskRunner:
@@ -273,3 +272,8 @@ def explained() -> Iterator[None]:
         raise InputError(
             "the Dask scheduler has gone, or gave the work up; see that it runs and start again."
         ) from error
+
+
+def dask_setup(_worker: Any) -> None:
+    """Leave Ctrl-C to the caller, which ends its workers; a terminal sends it to all of them."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)

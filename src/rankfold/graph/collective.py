@@ -41,6 +41,12 @@ SAMPLE, LOCAL_SAMPLE = 300, 100
 TOL = 1e-3
 """Largest error of a score there."""
 
+FEW_NEIGHBORS, SPARSE_NEIGHBORS = 10, 5
+"""Where the plain graph has few neighbours, learning begins from a sparser one.
+
+It adds the edges that are missing, but cannot tell false edges from true ones where there are many.
+"""
+
 
 class Attempt(NamedTuple):
     """A way to learn the graph, which is given up where queries reach too little, or too much.
@@ -62,12 +68,6 @@ class Attempt(NamedTuple):
     least_reach: float
     most_share: float = float("inf")
 
-
-FEW_NEIGHBORS, SPARSE_NEIGHBORS = 10, 5
-"""Where the plain graph has few neighbours, learning begins from a sparser one.
-
-It adds the edges that are missing, but cannot tell false edges from true ones where there are many.
-"""
 
 ATTEMPTS = (Attempt(1, 3, 0.8), Attempt(2, 1, 1.1, 0.55))
 """What is tried, in this order, until a round is kept."""
@@ -298,7 +298,7 @@ def profiles(
     progress : str
         What the bar on stderr says; none if empty.
     """
-    from rankfold.graph.collective_kernels import scale, solve  # compiled, loaded when used
+    from rankfold.graph.kernels import scale, solve  # compiled, loaded when used
 
     n_points = weights.shape[0]
     spread = 2.0 * smoothness * weights.data.astype(np.float64)
@@ -329,7 +329,7 @@ def lifts(found: Profiles, indices: IntArray, n_jobs: int, progress: str = "") -
 
     Each is off by at most ``(b_i + b_j) (2 ||F_i - F_j|| + b_i + b_j)`` with the bounds b.
     """
-    from rankfold.graph.collective_kernels import lift
+    from rankfold.graph.kernels import lift
 
     def lifted(block: tuple[int, int]) -> FloatArray:
         rows: FloatArray = lift(found.indptr, found.queries, found.values, indices, *block)

@@ -1,8 +1,14 @@
 """How vectors, ids and payload come in: files, folders of images, tables, and texts."""
 
 from rankfold.inputs.embedder import EMBEDDERS, Embedder
-from rankfold.inputs.files import READERS, read_ids, read_points, read_vectors
-from rankfold.inputs.payload import as_columns, read_payload
+from rankfold.inputs.files import (
+    READERS,
+    as_columns,
+    read_ids,
+    read_payload,
+    read_points,
+    read_vectors,
+)
 from rankfold.inputs.points import Points
 
 __all__ = [

@@ -8,7 +8,7 @@ from rankfold.neighbors.distances import (
     plain_sq_distances,
     positive_shares,
 )
-from rankfold.neighbors.dynamic import Change, DynamicEngine
+from rankfold.neighbors.dynamic import Change, DynamicEngine, check_state
 from rankfold.neighbors.engine import Engine, Listing, VectorEngine, live_points
 from rankfold.neighbors.exact import (
     METRICS,
@@ -19,7 +19,6 @@ from rankfold.neighbors.exact import (
 )
 from rankfold.neighbors.faiss_engine import FaissEngine
 from rankfold.neighbors.given import GivenEngine, KeptGraph, Learned, Round, changed_rows
-from rankfold.neighbors.state import check_state
 
 ENGINES: dict[str, type[Engine]] = {"exact": ExactEngine, "faiss": FaissEngine}
 """Engines of vectors by name; ``fit`` takes FAISS for more than 20,000 points."""

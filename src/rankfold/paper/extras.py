@@ -16,8 +16,18 @@ from rankfold.evaluation.tasks import choose_queries
 from rankfold.metrics import precision
 from rankfold.paper import figures
 from rankfold.paper.figures import Curve, CurvePanel
-from rankfold.paper.tables import Grid, Picture, PrintedRow, Section, Table, once
-from rankfold.paper.work import Datasets, Pieces, Results, measure
+from rankfold.paper.tables import (
+    Datasets,
+    Grid,
+    Picture,
+    Pieces,
+    PrintedRow,
+    Results,
+    Section,
+    Table,
+    measure,
+    once,
+)
 from rankfold.rankers import (
     RAN,
     RANKERS,
@@ -31,6 +41,22 @@ from rankfold.types import Dataset, FloatArray
 
 N_ALTERNATIONS, N_QUERIES = 8, 165
 SCALES: dict[str, Literal["natural"] | None] = {"raw": None, "natural": "natural"}
+
+LONG_RUNS: dict[str, Ranker] = {
+    "SD, 50 steps": SelfDiffusion(50),
+    "PPR, limit, alpha 0.99": PersonalizedPageRank(0.99),
+    "Manifold Ranking, limit, alpha 0.99": ManifoldRanking(0.99),
+    "GT, 300 steps": GraphTransduction(300),
+}
+"""The same methods, run for long on the same graph."""
+
+GRID: dict[str, list[Any]] = {
+    "n_neighbors": [3, 5, 10, 15],
+    "smoothness": [0.1, 1.0, 10.0, 30.0, 100.0],
+}
+
+OTHERS = {"coil20": 240, "umist": 240, "digits": 240}
+"""Data sets that the paper does not use, and how many queries are drawn."""
 
 
 class Course(NamedTuple):
@@ -156,22 +182,6 @@ def _alternation_grid(courses: Mapping[Table, Mapping[str, Course]], n_alternati
     after = (f"after {step}" for step in shown)
     header = ("data", "unit", *after, f"guarded, {n_alternations}", "stopped")
     return Grid(header, rows, n_words=2)
-
-
-LONG_RUNS: dict[str, Ranker] = {
-    "SD, 50 steps": SelfDiffusion(50),
-    "PPR, limit, alpha 0.99": PersonalizedPageRank(0.99),
-    "Manifold Ranking, limit, alpha 0.99": ManifoldRanking(0.99),
-    "GT, 300 steps": GraphTransduction(300),
-}
-"""The same methods, run for long on the same graph."""
-
-GRID: dict[str, list[Any]] = {
-    "n_neighbors": [3, 5, 10, 15],
-    "smoothness": [0.1, 1.0, 10.0, 30.0, 100.0],
-}
-OTHERS = {"coil20": 240, "umist": 240, "digits": 240}
-"""Data sets that the paper does not use, and how many queries are drawn."""
 
 
 def diagonal_work(tables: Sequence[Table], datasets: Datasets) -> Pieces:

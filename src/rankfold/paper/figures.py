@@ -12,8 +12,16 @@ import numpy as np
 
 from rankfold.drawing import DPI, GREY, INK, LINE, RIGHT, WRONG, new_page, write
 from rankfold.metrics import r_precision
-from rankfold.paper.tables import Picture, PrintedRow, Section, Table
-from rankfold.paper.work import Datasets, Pieces, Results, measure
+from rankfold.paper.tables import (
+    Datasets,
+    Picture,
+    Pieces,
+    PrintedRow,
+    Results,
+    Section,
+    Table,
+    measure,
+)
 from rankfold.rankers import RAN, Distance, Ranker
 from rankfold.types import Dataset, FloatArray, Trace
 
@@ -23,6 +31,34 @@ if TYPE_CHECKING:
 
 
 MARGIN, TOP, BOTTOM = 72, 232, 132
+
+CROSS = "#e11d48"
+
+COLORS, PALEST, DARKEST = "viridis", 0.93, 0.02
+
+SMALLEST, LARGEST = 9.0, 130.0
+
+WIDTH, PATTERN_MARGIN, GAP, PATTERN_TOP, PATTERN_BOTTOM = 1760, 72, 72, 262, 132
+
+PATTERN_NEIGHBORS = 10
+
+PATTERNS: dict[str, tuple[str, str, float, Callable[[Dataset], int]]] = {
+    # A query at an end, or at a side, has most to follow.
+    "moons": ("Fig. 1: two moons", "moon", 1000.0, lambda data: int(np.argmin(data.X[:, 0]))),
+    "rings": ("Fig. 2: three rings", "ring", 100.0, lambda data: 0),
+}
+"""Title, what a class is called, smoothness, and the row of the query."""
+
+NEIGHBORS = (2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 70, 100)
+
+BEST_PRINTED = 15
+
+QUERY, N_ALTERNATIONS = 0, 8
+
+ROUNDING = 1e-12
+"""Relative, of the objective."""
+
+SETTINGS = RAN(10, 1.0, gamma="shared", guard=False, max_iter=N_ALTERNATIONS, fusion="none")
 
 
 @dataclass(frozen=True)
@@ -205,20 +241,6 @@ def _last(block: list[float], gap: float) -> float:
     return sum(block) / len(block) + gap * (len(block) - 1) / 2
 
 
-CROSS = "#e11d48"
-COLORS, PALEST, DARKEST = "viridis", 0.93, 0.02
-SMALLEST, LARGEST = 9.0, 130.0
-WIDTH, PATTERN_MARGIN, GAP, PATTERN_TOP, PATTERN_BOTTOM = 1760, 72, 72, 262, 132
-
-PATTERN_NEIGHBORS = 10
-PATTERNS: dict[str, tuple[str, str, float, Callable[[Dataset], int]]] = {
-    # A query at an end, or at a side, has most to follow.
-    "moons": ("Fig. 1: two moons", "moon", 1000.0, lambda data: int(np.argmin(data.X[:, 0]))),
-    "rings": ("Fig. 2: three rings", "ring", 100.0, lambda data: 0),
-}
-"""Title, what a class is called, smoothness, and the row of the query."""
-
-
 def pattern_work(datasets: Datasets) -> Pieces:
     """Return the scores of all points for every pattern there is."""
     return {
@@ -330,10 +352,6 @@ def _caption(data: Dataset) -> str:
     )
 
 
-NEIGHBORS = (2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 70, 100)
-BEST_PRINTED = 15
-
-
 def neighbors_work(tables: Sequence[Table], datasets: Datasets) -> Pieces:
     """Return a measurement for every number of neighbours."""
     found = _usps(tables)
@@ -401,12 +419,6 @@ def _usps(tables: Sequence[Table]) -> tuple[Table, PrintedRow] | None:
             if table.dataset == "usps" and row.settings["class"] == "RAN":
                 return table, row
     return None
-
-
-QUERY, N_ALTERNATIONS = 0, 8
-ROUNDING = 1e-12
-"""Relative, of the objective."""
-SETTINGS = RAN(10, 1.0, gamma="shared", guard=False, max_iter=N_ALTERNATIONS, fusion="none")
 
 
 def objective_work(datasets: Datasets) -> Pieces:

@@ -14,17 +14,21 @@ from rankfold.paper.tables import (
     Grid,
     Outcome,
     PrintedRow,
+    Results,
     Section,
     Table,
     compare,
     once,
     outcomes,
 )
-from rankfold.paper.work import Results
 from rankfold.rankers import RAN
 
 NOTICEABLE = 1.0
 """Difference in points of a per cent that is worth a word."""
+
+STATUS_CLASS = dict(zip(STATUSES, ("exact", "near", "differs"), strict=True))
+
+TITLE = "Ranking with Adaptive Neighbors, reproduced"
 
 
 def findings_section(tables: Sequence[Table], results: Results) -> Section | None:
@@ -101,9 +105,6 @@ def _rivals(tables: Sequence[Table], results: Results) -> str:
 
 def _is_rival(row: PrintedRow) -> bool:
     return not isinstance(row.ranker(), RAN)
-
-
-STATUS_CLASS = dict(zip(STATUSES, ("exact", "near", "differs"), strict=True))
 
 
 def to_html(sections: Sequence[Section], images: Mapping[str, bytes]) -> str:
@@ -184,9 +185,6 @@ def _cell(tag: str, place: int, text: str, grid: Grid) -> str:
     elif tag == "td" and grid.code and place == len(grid.header) - 1:
         content, kind = f"<code>{content}</code>", ' class="code"'
     return f"<{tag}{kind}>{content}</{tag}>"
-
-
-TITLE = "Ranking with Adaptive Neighbors, reproduced"
 
 
 def to_json(outcomes: Sequence[Outcome]) -> str:

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from joblib import Parallel, delayed
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table as Screen
+from sklearn.exceptions import ConvergenceWarning
 
+from rankfold.check import check_count
 from rankfold.datasets import load
 from rankfold.drawing import require_matplotlib
 from rankfold.errors import InputError
@@ -16,8 +23,11 @@ from rankfold.files import replacing
 from rankfold.paper import extras, figures, report
 from rankfold.paper.tables import (
     Outcome,
+    Pieces,
+    Results,
     Section,
     Table,
+    Work,
     moved,
     outcomes,
     read_tables,
@@ -25,7 +35,6 @@ from rankfold.paper.tables import (
     table_section,
     table_work,
 )
-from rankfold.paper.work import Results, do_all
 from rankfold.types import Dataset
 
 COLORS = {"exact": "green", "within 0.1": "yellow", "differs": "red"}
@@ -143,3 +152,40 @@ def print_tables(found: Reproduction, console: Console) -> None:
         for text in section.paragraphs[1:]:
             console.print(text, style="dim", highlight=False, markup=False)
         console.print()
+
+
+def do_all(work: Pieces, n_jobs: int | None = None) -> Results:
+    """Do every piece of work, in processes, with a bar on standard error.
+
+    Parameters
+    ----------
+    work : dict
+    n_jobs : int, optional
+        Processes; by default one for every processor.
+    """
+    n_processes = os.cpu_count() if n_jobs is None else check_count(n_jobs, "n_jobs")
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    console = Console(stderr=True)
+    results: dict[tuple[str, ...], Any] = {}
+    calls = (delayed(_do)(name, piece) for name, piece in work.items())
+    pool = Parallel(n_jobs=n_processes, return_as="generator_unordered")
+    # In a file, a bar is only noise.
+    with Progress(
+        *columns,
+        TimeElapsedColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    ) as progress:
+        bar = progress.add_task("measuring", total=len(work))
+        for name, result in pool(calls):
+            results[name] = result
+            progress.update(bar, description=", ".join(name), advance=1)
+    return {name: results[name] for name in work}
+
+
+def _do(name: tuple[str, ...], piece: Work) -> tuple[tuple[str, ...], Any]:
+    with warnings.catch_warnings():
+        # That alternations have not settled after so many is one of the findings.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return name, piece()

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from importlib.resources import files
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from rankfold.check import check_choice, check_count, check_positive
 from rankfold.datasets import DATASETS
 from rankfold.drawing import png_bytes
 from rankfold.errors import InputError
+from rankfold.evaluation import evaluate
 from rankfold.graph import AdaptiveGraph, GaussianGraph
-from rankfold.paper.work import Datasets, Measured, Pieces, Results, measure
 from rankfold.rankers import (
     RAN,
     Diffusion,
@@ -29,9 +29,75 @@ from rankfold.rankers import (
     SelfDiffusion,
     TensorProductDiffusion,
 )
+from rankfold.types import Dataset
 
 if TYPE_CHECKING:
     import matplotlib.figure
+
+Work = Callable[[], Any]
+"""What another process can do: a function with its arguments, ``functools.partial``."""
+
+Pieces = dict[tuple[str, ...], Work]
+"""Work by its name."""
+
+Datasets = Mapping[str, Dataset]
+"""The data sets that a run keeps to."""
+
+Results = Mapping[tuple[str, ...], Any]
+"""What came of every piece of work, by its name."""
+
+Status = Literal["exact", "within 0.1", "differs"]
+
+STATUSES: tuple[Status, ...] = ("exact", "within 0.1", "differs")
+
+METRICS = ("precision", "recall")
+
+CLASSES: dict[str, type[Any]] = {
+    made.__name__: made
+    for made in (
+        RAN,
+        AdaptiveGraph,
+        Diffusion,
+        Distance,
+        GaussianGraph,
+        GraphTransduction,
+        LocallyConstrainedDiffusion,
+        ManifoldRanking,
+        PersonalizedPageRank,
+        SelfDiffusion,
+        TensorProductDiffusion,
+    )
+}
+"""The only classes that a table can name."""
+
+ROUNDING = 1e-9
+"""Of a mean over queries, in per cent."""
+
+
+class Measured(NamedTuple):
+    """Means over all queries, in per cent."""
+
+    precision: float
+    recall: float
+
+
+def measure(ranker: Ranker, dataset: Dataset, cutoff: int, metric: str | None = None) -> Measured:
+    """Measure as the paper does: every point a query, which counts as found and as relevant.
+
+    Parameters
+    ----------
+    ranker : Ranker
+    dataset : Dataset
+    cutoff : int
+    metric : str, optional
+        Instead of that of the data set.
+    """
+    names = (f"precision@{cutoff}", f"recall@{cutoff}")
+    data = replace(dataset, metric=metric or dataset.metric)
+    found = evaluate({"it": ranker}, data, names, include_query=True)
+    if not found.complete:
+        raise KeyboardInterrupt
+    return Measured(*(100 * found.mean("it", name) for name in names))
 
 
 @dataclass(frozen=True)
@@ -94,32 +160,6 @@ def code(row: PrintedRow) -> str:
     """Return the code that makes the ranker of a row."""
     made = row.ranker(**({"metric": row.metric} if row.metric else {}))
     return " ".join(repr(made).split())
-
-
-Status = Literal["exact", "within 0.1", "differs"]
-STATUSES: tuple[Status, ...] = ("exact", "within 0.1", "differs")
-METRICS = ("precision", "recall")
-
-CLASSES: dict[str, type[Any]] = {
-    made.__name__: made
-    for made in (
-        RAN,
-        AdaptiveGraph,
-        Diffusion,
-        Distance,
-        GaussianGraph,
-        GraphTransduction,
-        LocallyConstrainedDiffusion,
-        ManifoldRanking,
-        PersonalizedPageRank,
-        SelfDiffusion,
-        TensorProductDiffusion,
-    )
-}
-"""The only classes that a table can name."""
-
-ROUNDING = 1e-9
-"""Of a mean over queries, in per cent."""
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -12,10 +12,12 @@ from scipy import sparse
 from rankfold.graph import ClosedForm
 from rankfold.neighbors import Engine
 from rankfold.parallel import check_stopped
-from rankfold.rankers.graph_step import CandidateLists, GraphStep, Rows
-from rankfold.rankers.region_steps import Choosing, RegionSteps
+from rankfold.rankers.graph_step import CandidateLists, Choosing, GraphStep, Rows
 from rankfold.solvers import Boundary, DirectSolver, Effort, GradientSolver, System
 from rankfold.types import Ended, FloatArray, IntArray, Neighbors, Query, Solution, Trace
+
+if TYPE_CHECKING:
+    from rankfold.rankers.region_steps import RegionSteps
 
 HEALTHY_REACH = 0.9
 """An alternation whose reach falls below this share of the first one's has collapsed."""
@@ -147,6 +149,8 @@ class Alternation:
 
     def _on_region(self, query: Query, unseen: Neighbors, first: Solution) -> RegionSteps:
         """Return the half-steps on the region of the first scores."""
+        from rankfold.rankers.region_steps import RegionSteps  # compiled, loaded when used
+
         places = self._places.pop() if self._places else None
         if places is None:
             places = np.full(self.engine.n_points, -1, dtype=np.int32)

@@ -29,6 +29,17 @@ class Rows(NamedTuple):
         return float(np.sum(self.affinity.data.astype(np.float64) ** 2))
 
 
+class Choosing(NamedTuple):
+    """A graph at scores zero: who chooses which point, ``sum d_ij s_ij`` and ``sum s_ij^2``.
+
+    Row j of ``choosers`` has the points that give a weight to j: it is S'.
+    """
+
+    choosers: sparse.csr_array
+    cost: float
+    squares: float
+
+
 @dataclass(frozen=True, eq=False)
 class CandidateLists:
     """Neighbour lists of the database and of a query's unseen vectors, at any length.

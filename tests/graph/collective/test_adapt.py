@@ -273,7 +273,7 @@ def test_ctrl_c_while_learning_leaves_no_thread_and_nothing_learned(monkeypatch)
         raise KeyboardInterrupt
 
     monkeypatch.setattr("rankfold.graph.collective.BLOCK_ROWS", 16)
-    monkeypatch.setattr("rankfold.graph.collective_kernels.lift", stop)
+    monkeypatch.setattr("rankfold.graph.kernels.lift", stop)
     before = threading.active_count()
     engine, ranker = living(learned=False), collective()
     with pytest.raises(KeyboardInterrupt):

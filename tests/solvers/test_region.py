@@ -17,8 +17,15 @@ from rankfold.parallel import Stop, StoppedError
 from rankfold.solvers import Boundary, Effort, RegionSolver, System
 from rankfold.solvers import gradients as compiled_gradients
 from rankfold.solvers import levels as compiled_levels
-from rankfold.solvers.arrays import NEEDS_GRADIENTS, NOT_BEGUN, PAUSED, Batch, Found, Memory
-from rankfold.solvers.region import term_weights
+from rankfold.solvers.arrays import (
+    NEEDS_GRADIENTS,
+    NOT_BEGUN,
+    PAUSED,
+    Batch,
+    Found,
+    Memory,
+    term_weights,
+)
 
 EPS = np.finfo(float).eps
 PATIENCE = st.sampled_from([0.0, 0.5, 1.2, np.inf])

@@ -292,19 +292,20 @@ def candidate_lists(
     Given lists are as long as they are. "auto" keeps to what half of them have; another number
     must be reached by some, and where others are shorter, which is said, points use what they have.
     """
-    automatic = isinstance(n_neighbors, str) and n_neighbors == "auto"
-    asked = DIFFUSE_NEIGHBORS if isinstance(n_neighbors, str) else n_neighbors
-    n_points = engine.n_alive
+    n_points, automatic = engine.n_alive, isinstance(n_neighbors, str)
     most = max(1, n_points - n_left_out)
-    width = max(stored_width(asked, n_points), min(least_width, n_points - 1))
+    chosen = DIFFUSE_NEIGHBORS
+    if not isinstance(n_neighbors, str):
+        chosen = at_most(n_neighbors, most, n_points)
+    width = max(stored_width(chosen, n_points), min(least_width, n_points - 1))
     lists = engine.rows(np.arange(engine.n_points), width)
     if automatic:
-        asked = min(choose_n_neighbors(lists), most)
-    chosen = at_most(asked, most, n_points)
+        chosen = min(choose_n_neighbors(lists), most)
     if isinstance(engine, GivenEngine):
         chosen = _given_neighbors(engine, chosen, n_left_out - 1, automatic)
-    width = max(stored_width(chosen, n_points), least_width)
-    return Neighbors(lists.indices[:, :width], lists.sq_distances[:, :width]), chosen
+    if automatic:
+        lists = lists.head(max(stored_width(chosen, n_points), least_width))
+    return lists, chosen
 
 
 def _given_neighbors(engine: GivenEngine, asked: int, n_more: int, automatic: bool) -> int:

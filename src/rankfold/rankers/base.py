@@ -460,14 +460,12 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
         blocks = [checked[start : start + step] for start in range(0, len(checked), step)]
 
         def answer(block: Sequence[Query]) -> list[Ranking]:
-            return list(self._answers(block, length, include_query))
+            return self._answers(block, length, include_query)
 
         for rankings in in_order(answer, blocks, n_jobs, progress):
             yield from rankings
 
-    def _answers(
-        self, queries: Sequence[Query], top: int, include_query: bool
-    ) -> Iterator[Ranking]:
+    def _answers(self, queries: Sequence[Query], top: int, include_query: bool) -> list[Ranking]:
         """Answer checked queries: boundary, solution, order."""
         engine, fusion, unsolved, unfinished = self.engine_, self._fusion, 0, 0
         fuses = fusion.kind != "none"
@@ -475,22 +473,20 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
         wanted = fusion.wanted(queries, top, include_query)
         solutions = self._solve(queries, wanted, unseen)
         solved = zip(queries, unseen or [None] * len(queries), solutions, strict=True)
+        rankings = []
         for query, near, (solution, trace) in solved:
             unsolved += not solution.converged
             unfinished += trace is not None and trace.stopped == "max_iter"
-            beyond = np.inf
+            allowed, beyond = self._allowed(query, solution), np.inf
             if fuses:
                 hood = self.hood(query, near)
                 up = solution.scores > 0
                 most = hood.most_shape(query, solution.points[up], solution.scores[up])
-                allowed = self._allowed(query, solution)
-                solution, beyond = fusion.fuse(engine, query, hood, allowed, top, most)
-            else:
-                solution = self._allowed(query, solution)
-            answer = ordered(engine, query, solution, top, include_query, beyond)
+                allowed, beyond = fusion.fuse(engine, query, hood, allowed, top, most)
+            answer = ordered(engine, query, allowed, top, include_query, beyond)
             if fuses:
                 answer = with_distances(engine, query, answer)
-            yield Ranking(answer, trace)
+            rankings.append(Ranking(answer, trace))
         if unfinished:
             warn_caller(
                 f"{unfinished} of {len(queries)} queries ended at max_iter={self.max_iter} before "
@@ -504,6 +500,7 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
                 f"{self.when_unsolved}",
                 ConvergenceWarning,
             )
+        return rankings
 
     def _checked_queries(
         self, queries: Iterable[Query | int], top: int | None, include_query: bool

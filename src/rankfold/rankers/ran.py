@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import repeat
 from typing import Any, Literal
 
 import numpy as np
@@ -404,9 +405,16 @@ class RAN(Ranker):
     ) -> Iterator[tuple[Solution, Trace | None]]:
         lists, boundaries = self._attached(queries, unseen)
         if self._max_iter == 1:
-            for solution in self._solvers.solve(boundaries, wanted):
-                yield solution, None
-            return
+            return zip(self._solvers.solve(boundaries, wanted), repeat(None))
+        return self._alternated(queries, lists, boundaries, wanted)
+
+    def _alternated(
+        self,
+        queries: Sequence[Query],
+        lists: Sequence[Neighbors],
+        boundaries: Sequence[Boundary],
+        wanted: Sequence[Wanted],
+    ) -> Iterator[tuple[Solution, Trace | None]]:
         for query, near, boundary, one in zip(queries, lists, boundaries, wanted, strict=True):
             budget = self._solvers.effort(one.top).budget
             if self._solvers.name(one.top) == "region":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from copy import copy
 from typing import Literal, Protocol
 
@@ -74,7 +74,7 @@ class Solver(Protocol):
 
     def solve(
         self, boundaries: Sequence[Boundary], efforts: Sequence[Effort]
-    ) -> Iterator[Solution]:
+    ) -> Iterable[Solution]:
         """Solve for each boundary, as far as its effort says."""
 
 
@@ -150,7 +150,7 @@ class Solvers:
             return Effort(self.tol, top)
         return Effort(self.tol, top, budget, reserve)
 
-    def solve(self, boundaries: Sequence[Boundary], wanted: Sequence[Wanted]) -> Iterator[Solution]:
+    def solve(self, boundaries: Sequence[Boundary], wanted: Sequence[Wanted]) -> Iterable[Solution]:
         """Solve for each boundary, to find what is wanted."""
         efforts = [self.effort(one.top)._replace(top=one.candidates) for one in wanted]
         # Where results are chosen among more candidates, the end of these is of no account.

@@ -20,6 +20,18 @@ PREFETCH_DISTANCE = 12
 UNLIMITED = 2**62
 """The budget of a query that may touch as many points as it takes."""
 
+PATIENCE, WHOLE_SHARE = 1.2, 0.25
+"""When gradients take over from push, and when they leave the region: see `Rule`."""
+
+BEYOND = 0.07
+"""Part of the way from the best relaxation for all points at once to the largest that converges.
+
+Points that are pushed one by one, where they lack something, do better with a little more.
+"""
+
+SMALLEST_RHO = 1e-3
+"""Below it the terms of an error that are not known do not matter."""
+
 Floats = NDArray[np.float64]
 
 
@@ -156,6 +168,50 @@ class Rule(NamedTuple):
     whole_share: float
     terms: tuple[float, float, float]
     pause: float = 1e8
+
+    @classmethod
+    def of(cls, share: float, patience: float = PATIENCE, whole_share: float = WHOLE_SHARE) -> Rule:
+        """Return how a solve proceeds where the median of ``m_i / c_i`` is this."""
+        rho = 1.0 - share
+        relaxation = 2.0 / (1.0 + float(np.sqrt(1.0 - rho**2)))
+        relaxation += BEYOND * (2.0 - relaxation)
+        return cls(relaxation, float(patience), float(whole_share), term_weights(rho))
+
+
+def term_weights(rho: float) -> tuple[float, float, float]:
+    """Return weights for the first three terms of ``e = (1 + J + J^2 + ...) x``.
+
+    With weights p, ``e`` is missed by ``q(J) e`` where ``q(z) = 1 - (1 - z) p(z)``. Of all
+    polynomials of its degree with ``q(1) = 1`` that of Chebyshev is the smallest on an interval:
+    ``q(z) = T3((z - m) / h) / T3((1 - m) / h)`` on ``m - h <= z <= m + h``. The interval ends at
+    rho and begins at ``-rho / 2``, since graphs of neighbours are far from bipartite; for a large
+    rho it begins earlier, so that |q| is at most one even if they were.
+
+    Parameters
+    ----------
+    rho : float
+        About the largest eigenvalue of J, less than one.
+
+    Examples
+    --------
+    >>> [round(weight, 3) for weight in term_weights(0.5)]
+    [0.981, 1.082, 1.731]
+    >>> term_weights(0.0)
+    (1.0, 1.0, 1.0)
+    """
+    if rho < SMALLEST_RHO:
+        return 1.0, 1.0, 1.0
+    low = max(rho / 2, 2 * rho - 1)
+    m, h = (rho - low) / 2, (rho + low) / 2
+    # T3(u) = 4 u^3 - 3 u with u = (z - m) / h, by powers of z.
+    powers = (
+        3 * m / h - 4 * (m / h) ** 3,
+        12 * m**2 / h**3 - 3 / h,
+        -12 * m / h**3,
+        4 / h**3,
+    )
+    q = [power / sum(powers) for power in powers]
+    return 1 - q[0], 1 - q[0] - q[1], q[3]
 
 
 class Workspace(NamedTuple):

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from scipy import sparse
 
-from rankfold.solvers.arrays import Arrays, Floats, Memory
-from rankfold.solvers.region import MissingRowsError, RegionSolver, Workspaces, rule_for
+from rankfold.solvers.arrays import Arrays, Floats, Memory, Rule
+from rankfold.solvers.region import MissingRowsError, RegionSolver, Workspaces
 from rankfold.solvers.system import Boundary, Effort, System, row_sums
 from rankfold.types import BoolArray, FloatArray, IntArray, Solution
 
@@ -165,7 +165,7 @@ class _FetchedSystem:
         self._coupling, facts = coupling, fetched.facts
         middle = [1.0 / (1.0 + coupling * degree) for degree in facts.median_degrees]
         self._share = float(np.mean(middle))
-        self._rule = rule_for(self._share)
+        self._rule = Rule.of(self._share)
         self._weights = np.empty(0, dtype=np.float32)
         self.inverse: Floats = np.empty(0)
         self._n_rows = self._n_entries = 0

@@ -15,9 +15,11 @@ from rankfold.solvers.arrays import (
     NEEDS_ROWS,
     NOT_BEGUN,
     OUT_OF_BUDGET,
+    PATIENCE,
     PAUSED,
     PROVEN,
     UNLIMITED,
+    WHOLE_SHARE,
     WITHIN_TOL,
     Arrays,
     Batch,
@@ -30,23 +32,11 @@ from rankfold.solvers.arrays import (
 from rankfold.solvers.system import Boundary, Effort, System
 from rankfold.types import FloatArray, IntArray, Solution, Stopped
 
-PATIENCE, WHOLE_SHARE = 1.2, 0.25
-"""When gradients take over from push, and when they leave the region: see `Rule`."""
-
-BEYOND = 0.07
-"""Part of the way from the best relaxation for all points at once to the largest that converges.
-
-Points that are pushed one by one, where they lack something, do better with a little more.
-"""
-
 MANY = 1_000
 """Best points that are judged where it is only looked for what is missing."""
 
 SAMPLE = 2**15
 """So many points, spread evenly, say what the median of all is."""
-
-SMALLEST_RHO = 1e-3
-"""Below it the terms of an error that are not known do not matter."""
 
 STOPPED: dict[int, Stopped] = {
     PROVEN: "proven",
@@ -152,7 +142,7 @@ class RegionSolver:
         share = float(np.median(inverse[some] * margin[some])) if n_points else 1.0
         if not in_order:  # gradients on the whole graph need rows one after the other
             whole_share = np.inf
-        self.rule = rule_for(share, patience, whole_share)
+        self.rule = Rule.of(share, patience, whole_share)
         arrays = Arrays.of(
             bounds,
             indices,
@@ -187,9 +177,7 @@ class RegionSolver:
         solver.arrays, solver.rule, solver._workspaces = Memory(arrays), rule, workspaces
         return solver
 
-    def solve(
-        self, boundaries: Sequence[Boundary], efforts: Sequence[Effort]
-    ) -> Iterator[Solution]:
+    def solve(self, boundaries: Sequence[Boundary], efforts: Sequence[Effort]) -> list[Solution]:
         """Solve for each boundary.
 
         The best ``top`` points come first, in order, then those of the query that have a score.
@@ -198,9 +186,7 @@ class RegionSolver:
         """
         tops = [effort.top for effort in efforts if effort.top is not None]
         if len(tops) < len(efforts):
-            for pair in zip(boundaries, efforts, strict=True):
-                yield self.reach(*pair)
-            return
+            return [self.reach(*pair) for pair in zip(boundaries, efforts, strict=True)]
         budgets, tol = [self._budget(one) for one in efforts], self._tol(efforts)
         for boundary in boundaries:
             self._require(boundary)
@@ -213,7 +199,7 @@ class RegionSolver:
             if progress.state == NEEDS_ROWS or work.n_lacking[0]:
                 raise self._missing(work, progress, boundaries[done], efforts[done])
         self._workspaces.put(work)
-        yield from self._solutions(boundaries, efforts, found, *parts)
+        return list(self._solutions(boundaries, efforts, found, *parts))
 
     def _solutions(
         self,
@@ -379,47 +365,3 @@ def _facts(state: int, n_steps: int, n_touched: int) -> dict[str, Any]:
         "stopped": STOPPED[state],
         "n_touched": n_touched,
     }
-
-
-def rule_for(share: float, patience: float = PATIENCE, whole_share: float = WHOLE_SHARE) -> Rule:
-    """Return how a solve proceeds where the median of ``m_i / c_i`` is this."""
-    rho = 1.0 - share
-    relaxation = 2.0 / (1.0 + float(np.sqrt(1.0 - rho**2)))
-    relaxation += BEYOND * (2.0 - relaxation)
-    return Rule(relaxation, float(patience), float(whole_share), term_weights(rho))
-
-
-def term_weights(rho: float) -> tuple[float, float, float]:
-    """Return weights for the first three terms of ``e = (1 + J + J^2 + ...) x``.
-
-    With weights p, ``e`` is missed by ``q(J) e`` where ``q(z) = 1 - (1 - z) p(z)``. Of all
-    polynomials of its degree with ``q(1) = 1`` that of Chebyshev is the smallest on an interval:
-    ``q(z) = T3((z - m) / h) / T3((1 - m) / h)`` on ``m - h <= z <= m + h``. The interval ends at
-    rho and begins at ``-rho / 2``, since graphs of neighbours are far from bipartite; for a large
-    rho it begins earlier, so that |q| is at most one even if they were.
-
-    Parameters
-    ----------
-    rho : float
-        About the largest eigenvalue of J, less than one.
-
-    Examples
-    --------
-    >>> [round(weight, 3) for weight in term_weights(0.5)]
-    [0.981, 1.082, 1.731]
-    >>> term_weights(0.0)
-    (1.0, 1.0, 1.0)
-    """
-    if rho < SMALLEST_RHO:
-        return 1.0, 1.0, 1.0
-    low = max(rho / 2, 2 * rho - 1)
-    m, h = (rho - low) / 2, (rho + low) / 2
-    # T3(u) = 4 u^3 - 3 u with u = (z - m) / h, by powers of z.
-    powers = (
-        3 * m / h - 4 * (m / h) ** 3,
-        12 * m**2 / h**3 - 3 / h,
-        -12 * m / h**3,
-        4 / h**3,
-    )
-    q = [power / sum(powers) for power in powers]
-    return 1 - q[0], 1 - q[0] - q[1], q[3]

@@ -7,6 +7,7 @@ the end SIGTERM is sent while the most expensive attack goes on.
 """
 
 import json
+import logging
 import os
 import signal
 import socket
@@ -30,6 +31,7 @@ from rankfold import Index
 from rankfold.datasets.synthetic import sheets
 
 LARGE, FACTORISED, SMALL = 70_000, 4_900, 2_000
+WORDS = ("chess", "tea", "harbour", "violin", "granite", "meadow", "engine", "lantern")
 N_ATTACKERS, PATIENCE = 8, 1.0
 MOST_P99, MOST_UNTIL_END = 0.5, 10.0
 
@@ -38,9 +40,9 @@ def query_body(number, **query):
     return json.dumps({"queries": [{"ids": [number % SMALL], **query}]}).encode()
 
 
-def asking(index, body, headers=()):
+def asking(index, body, what="query"):
     """Return a whole request for answers of an index."""
-    lines = [f"POST /v1/indexes/{index}/query HTTP/1.1", "Host: localhost", *headers]
+    lines = [f"POST /v1/indexes/{index}/{what} HTTP/1.1", "Host: localhost"]
     lines += ["Content-Type: application/json", f"Content-Length: {len(body)}", "", ""]
     return "\r\n".join(lines).encode() + body
 
@@ -88,6 +90,31 @@ def large_answers(number):
     return asking("small", json.dumps({"queries": queries}).encode())
 
 
+def texts_to_rerank(number):
+    documents = [f"{place} {WORDS[(number + place) % len(WORDS)]} " * 60 for place in range(1000)]
+    body = {"query": "chess", "documents": documents, "return_documents": True}
+    return asking("texts", json.dumps(body).encode(), "rerank")
+
+
+def points_to_rerank(number):
+    ids = [(number + place) % LARGE for place in range(1000)]
+    return asking("large", json.dumps({"query": [0.1] * 32, "ids": ids}).encode(), "rerank")
+
+
+def beginnings(number):
+    words = " ".join(f"{one}*" for one in "p1234567890" * 9)
+    return asking("large", json.dumps({"words": words, "top": 2000}).encode(), "find")
+
+
+def groups(number):
+    return asking("large", query_body(number, group_by="sheet", top=2000, offset=number % 9))
+
+
+def lists_of_points(number):
+    body = {"where": f"name like '%{number % 9}'", "top": 1000, "vectors": True}
+    return asking("large", json.dumps(body).encode(), "scroll")
+
+
 def slow_headers(number):
     return b"GET /v1/indexes HTTP/1.1\r\nHost: localhost\r\nX-Slow: "
 
@@ -119,6 +146,11 @@ ATTACKS = {
     "1,000 steps of LCDP": Attack(steps),
     "a factorisation for every request": Attack(factorisations),
     "80 patterns in a condition": Attack(conditions),
+    "1,000 texts to rerank": Attack(texts_to_rerank),
+    "1,000 points to rerank": Attack(points_to_rerank),
+    "99 beginnings of words": Attack(beginnings),
+    "2,000 groups of which there are 10": Attack(groups),
+    "lists of points under a pattern": Attack(lists_of_points),
     "bodies of a million bytes, all brackets": Attack(many_values),
     "bodies of a million bytes, all numbers": Attack(numbers),
     "a million levels of brackets": Attack(deep),
@@ -231,7 +263,10 @@ def build(folder):
         payload = {"sheet": data.labels, "name": [f"point {number}" for number in range(n_points)]}
         Index.build(data.X.astype(np.float32), payload=payload, path=folder / name).close()
         paths.append(str(folder / name))
-    return paths
+    texts = [f"{WORDS[number % len(WORDS)]} number {number}" for number in range(SMALL)]
+    Index.build(texts=texts, embedder="wordllama", path=folder / "texts").close()
+    logging.getLogger("httpx").setLevel("WARNING")  # wordllama lets everybody log
+    return [*paths, str(folder / "texts")]
 
 
 def main():

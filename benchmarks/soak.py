@@ -1,13 +1,13 @@
 """Does the service keep its memory? A quarter of an hour of all that clients send.
 
 Some clients at a time send requests of every kind, good and bad, one after the other: queries by
-all sorts of examples and all methods, explanations, lookups, maps, metrics, broken JSON, unknown
-ids, wrong keys; and changes, in which points that were added are removed again. One in twenty
-varies smoothness and the number of neighbours. Up to 5,000 points each of these, and every change,
-needs new factors of the whole graph. The service is a process of its own, with a key. What it holds
-in memory is looked at every few seconds; a line through the second half says how fast it grows. The
-uncertainty is two standard errors, for as many samples as are independent of each other (by the
-correlation of neighbouring ones).
+all sorts of examples and all methods, by words, in groups, of some points alone; explanations,
+lookups, lists, maps, metrics, broken JSON, unknown ids, wrong keys; and changes, in which points
+that were added are removed again. One in twenty varies smoothness and the number of neighbours. Up
+to 5,000 points each of these, and every change, needs new factors of the whole graph. The service
+is a process of its own, with a key. What it holds in memory is looked at every few seconds; a line
+through the second half says how fast it grows. The uncertainty is two standard errors, for as many
+samples as are independent of each other (by the correlation of neighbouring ones).
 """
 
 import secrets
@@ -41,7 +41,8 @@ def build(folder, n_points):
     data = sheets(n_points, n_sheets=N_SHEETS)
     X = data.X.astype(np.float32)
     print(f"building an index of {n_points:,} points", flush=True)
-    Index.build(X, payload={"sheet": data.labels}, path=folder / NAME).close()
+    names = [f"point {number} of sheet {sheet}" for number, sheet in enumerate(data.labels)]
+    Index.build(X, payload={"sheet": data.labels, "name": names}, path=folder / NAME).close()
     return folder / NAME, X.shape[1]
 
 

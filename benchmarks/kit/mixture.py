@@ -94,6 +94,27 @@ class Mixture(Thread):
         one = {"ids": [self._point()], "where": where, "diversity": 0.3, "offset": 5}
         return self._post("query", {"queries": [one]})
 
+    def grouped(self):
+        """Ask for the best of every sheet, and for those that score enough."""
+        which = self._chance.choice([{"group_by": "sheet"}, {"min_score": self._chance.random()}])
+        return self._post("query", {"queries": [{"ids": [self._point()], **which}]})
+
+    def find(self):
+        """Look for words in the payload, and beside a point."""
+        words = f"sheet {self._chance.randrange(12)} {self._chance.randrange(10)}*"
+        if self._chance.random() < 0.5:
+            return self._post("find", {"words": words})
+        return self._post("query", {"queries": [{"ids": [self._point()], "words": words}]})
+
+    def rerank(self):
+        """Put some points in order for a vector."""
+        ids = self._chance.sample(range(self._n_points), 200)
+        return self._post("rerank", {"query": self._vector(), "ids": ids})
+
+    def scroll(self):
+        """List points from some place on."""
+        return self._post("scroll", {"after": self._point(), "vectors": True})
+
     def slider(self):
         """Ask with a smoothness, and perhaps a graph, that nobody has asked for before."""
         # So a ranker has to be fitted, and another one dropped.
@@ -164,6 +185,7 @@ class Mixture(Thread):
 SHARES = {
     Mixture.query: 40, Mixture.batch: 5, Mixture.feedback: 5, Mixture.vector: 10,
     Mixture.condition: 5, Mixture.slider: 5, Mixture.slow: 0.5, Mixture.explain: 5,
+    Mixture.grouped: 3, Mixture.find: 4, Mixture.rerank: 3, Mixture.scroll: 2,
     Mixture.points: 5, Mixture.map: 0.5, Mixture.watch: 5, Mixture.change: 8, Mixture.describe: 2,
     Mixture.bad: 4, Mixture.unknown: 3, Mixture.stranger: 1.5,
 }  # fmt: skip

@@ -12,6 +12,7 @@ from urllib.parse import quote, urlencode
 
 import numpy as np
 
+from rankfold.check import check_count
 from rankfold.errors import InputError, MissingExtraError, RankfoldError, UnreachableError
 
 try:
@@ -91,6 +92,8 @@ class _Call:
     path: str
     body: Any
     read: Callable[[Any], Any]
+    changes: bool = False
+    """Whether to ask twice may do it twice."""
 
 
 class _Calls:
@@ -109,7 +112,7 @@ class _Calls:
         self._options: dict[str, Any] = {
             "base_url": address, "headers": headers, "timeout": timeout
         }  # fmt: skip
-        self._address, self._retries = address, retries
+        self._address, self._retries = address, check_count(retries, "retries", least=0)
 
     def _health(self) -> _Call:
         return _Call("GET", "/health", None, lambda found: found)
@@ -126,8 +129,11 @@ class _Calls:
     def _query(self, index: str, queries: Sequence[dict[str, Any]]) -> _Call:
         return _Call("POST", _path(index, "query"), _plain({"queries": queries}), _answers)
 
-    def _post(self, index: str, verb: str, fields: dict[str, Any], part: str) -> _Call:
-        return _Call("POST", _path(index, verb), _plain(fields), lambda found: found[part])
+    def _post(
+        self, index: str, verb: str, fields: dict[str, Any], part: str, changes: bool = False
+    ) -> _Call:
+        path = _path(index, verb)
+        return _Call("POST", path, _plain(fields), lambda found: found[part], changes)
 
     def _explain(self, index: str, query: dict[str, Any], point: int | str) -> _Call:
         body = _plain({"query": query, "id": point})
@@ -155,25 +161,28 @@ class _Calls:
         return self._post(index, "points", {"ids": ids, "vectors": vectors}, "points")
 
     def _change(self, index: str, verb: str, points: Sequence[dict[str, Any]]) -> _Call:
-        return self._post(index, verb, {"points": points}, "ids")
+        return self._post(index, verb, {"points": points}, "ids", changes=True)
 
     def _remove(self, index: str, ids: Sequence[int | str]) -> _Call:
-        return self._post(index, "remove", {"ids": ids}, "ids")
+        return self._post(index, "remove", {"ids": ids}, "ids", changes=True)
 
     def _headers(self) -> dict[str, str]:
         """Return the headers of one request."""
         traceparent = None if self._traceparent is None else self._traceparent()
         return {} if traceparent is None else {"traceparent": traceparent}
 
-    def _wait(self, response: httpx.Response, attempt: int) -> float | None:
-        """Return the seconds after which to ask again, or None where it is no use."""
+    def _wait(self, call: _Call, response: httpx.Response, attempt: int) -> float | None:
+        """Return the seconds after which to ask again, or None where it is no use.
+
+        A change is asked for again only where the service says so: it may have been made.
+        """
         if response.status_code != 503 or attempt >= self._retries:
             return None
-        try:
-            asked = float(response.headers.get("Retry-After", 1))
-        except ValueError:  # a date
-            asked = 1.0
-        return min(max(asked, 0.0), LONGEST_WAIT)
+        said = response.headers.get("Retry-After")
+        if said is None and call.changes:
+            return None
+        known = said is not None and said.isascii() and said.isdigit()  # otherwise a date
+        return min(float(said), LONGEST_WAIT) if known else 1.0
 
     def _result(self, call: _Call, response: httpx.Response) -> Any:
         """Read an answer, or raise what it says."""
@@ -200,7 +209,8 @@ class Client(_Calls):
     """Asks a service; to be closed, or used with ``with``.
 
     A request that the service refuses because it is busy (503) is sent again after the time that
-    the service names. What it says is wrong raises `InputError`; no answer, `UnreachableError`.
+    the service names; a change only if it names one, since it may have been made otherwise. What
+    it says is wrong raises `InputError`; no answer, `UnreachableError`.
 
     Parameters
     ----------
@@ -245,7 +255,7 @@ class Client(_Calls):
                 )
             except httpx.TransportError as error:
                 raise self._unreachable(error) from error
-            pause = self._wait(response, attempt)
+            pause = self._wait(call, response, attempt)
             if pause is None:
                 break
             time.sleep(pause)
@@ -377,7 +387,7 @@ class AsyncClient(_Calls):
                 )
             except httpx.TransportError as error:
                 raise self._unreachable(error) from error
-            pause = self._wait(response, attempt)
+            pause = self._wait(call, response, attempt)
             if pause is None:
                 break
             await asyncio.sleep(pause)

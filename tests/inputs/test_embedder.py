@@ -9,7 +9,8 @@ import pytest
 
 from rankfold.errors import EmbedderError, InputError
 from rankfold.inputs import Embedder
-from rankfold.inputs.embedder import BATCH
+from rankfold.inputs.embedder import BATCH, LONGEST_BATCH
+from rankfold.parallel import Stop, StoppedError
 
 
 def test_texts_come_in_batches_and_in_order():
@@ -24,6 +25,42 @@ def test_texts_come_in_batches_and_in_order():
     assert calls == [BATCH, 3]
     assert found.dtype == np.float32
     assert found[:, 0].tolist() == [len(text) for text in texts]
+
+
+def test_long_texts_come_in_short_batches():
+    """One request may send a million characters, and is stopped between two batches."""
+    calls = []
+
+    def lengths(texts):
+        calls.append(sum(map(len, texts)))
+        return [[len(text), 1.0] for text in texts]
+
+    texts = ["a" * 1000] * 200 + ["b" * (2 * LONGEST_BATCH), "c"]
+    found = Embedder(lengths)(texts)
+    assert found[:, 0].tolist() == [len(text) for text in texts]
+    assert sorted(calls)[-2] <= LONGEST_BATCH < sorted(calls)[-1] == 2 * LONGEST_BATCH
+
+
+def test_who_waits_for_a_turn_can_be_stopped():
+    began, let_go, stop = threading.Event(), threading.Event(), Stop()
+
+    def slow(texts):
+        began.set()
+        assert let_go.wait(60)
+        return np.ones((len(texts), 2))
+
+    embedder = Embedder(slow)
+    busy = threading.Thread(target=embedder, args=(["a"],))
+    busy.start()
+    try:
+        assert began.wait(60)
+        stop.set()
+        with stop.stoppable(), pytest.raises(StoppedError):
+            embedder(["b"])
+    finally:
+        let_go.set()
+        busy.join()
+    assert embedder(["c"]).shape == (1, 2)
 
 
 @pytest.mark.parametrize(

@@ -149,17 +149,17 @@ def test_changes_need_the_key(kind, tmp_path, digits):
 
 @pytest.fixture
 def busy():
-    """Return a server that is busy for its first requests, and says for how long."""
-    refused = (
-        b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 0\r\nContent-Length: 18\r\n"
-        b'Connection: close\r\n\r\n{"detail": "busy"}'
-    )
+    """Return a server that is busy for its first requests, and perhaps says for how long."""
     answer = b'HTTP/1.1 200 OK\r\nContent-Length: 15\r\nConnection: close\r\n\r\n{"indexes": []}'
     seen = []
     with create_server(("127.0.0.1", 0)) as server:
         server.settimeout(10)
 
-        def serve(n_refused, n_requests):
+        def serve(n_refused, n_requests, said=b"Retry-After: 0\r\n"):
+            refused = (
+                b"HTTP/1.1 503 Service Unavailable\r\n" + said + b"Content-Length: 18\r\n"
+                b'Connection: close\r\n\r\n{"detail": "busy"}'
+            )
             for number in range(n_requests):
                 connection, _ = server.accept()
                 with connection:
@@ -183,6 +183,32 @@ def test_it_asks_again_while_the_service_is_busy(kind, busy, n_refused):
                 asking.indexes()
     thread.join()
     assert len(seen) == n_requests
+
+
+@pytest.mark.parametrize("said", ["nan", "-1", "inf", "Wed, 18 Nov 2026 20:00:00 GMT"])
+def test_a_strange_time_to_wait_is_a_second(kind, busy, said):
+    address, serve, seen = busy
+    thread = Thread(target=serve, args=(1, 2, f"Retry-After: {said}\r\n".encode()))
+    thread.start()
+    with kind(address) as asking:
+        assert asking.indexes() == []
+    thread.join()
+    assert len(seen) == 2
+
+
+def test_a_change_that_may_have_been_made_is_not_sent_again(kind, busy):
+    address, serve, seen = busy
+    thread = Thread(target=serve, args=(1, 1, b""))
+    thread.start()
+    with kind(address) as asking, pytest.raises(UnreachableError, match="answered 503: busy"):
+        asking.remove("own", [1])
+    thread.join()
+    assert len(seen) == 1
+
+
+def test_fewer_than_no_retries_are_refused(kind):
+    with pytest.raises(InputError, match="retries is -1"):
+        kind("http://127.0.0.1:1", retries=-1)
 
 
 def test_nobody_answers(kind):

@@ -166,6 +166,27 @@ def test_nothing_is_kept_of_those_who_gave_up_waiting(way):
         let_go.set()
 
 
+def test_a_change_that_has_begun_is_not_to_be_asked_for_again():
+    turns, let_go = Limiter(Settings(running=1, timeout=0.1)), Event()
+
+    async def scene():
+        with pytest.raises(ProblemError) as begun:
+            await turns.run("change", let_go.wait, 30)
+        assert "still being done" in str(begun.value)
+        with pytest.raises(ProblemError) as waited:
+            await turns.run("change", let_go.wait, 30)
+        assert "given up" in str(waited.value)
+        assert begun.value.headers is None
+        assert waited.value.headers == {"Retry-After": "5"}
+        let_go.set()
+        await nobody_runs(turns)
+
+    try:
+        asyncio.run(scene())
+    finally:
+        let_go.set()
+
+
 def test_never_more_are_at_work_than_allowed():
     turns, at_work, most = Limiter(Settings(running=2, waiting=100)), [], []
 

@@ -16,8 +16,11 @@ from rankfold.errors import EmbedderError, InputError, MissingExtraError, Rankfo
 from rankfold.parallel import StoppedError, check_stopped, in_order
 from rankfold.types import FloatArray
 
-BATCH = 256
-"""Texts that are embedded at once."""
+BATCH, LONGEST_BATCH = 256, 2**16
+"""Texts that are embedded at once, and characters, but for a single longer text."""
+
+PATIENCE = 0.1
+"""Seconds between two looks whether somebody still waits for a turn."""
 
 Embed = Callable[[list[str]], Any]
 """What turns texts into rows of an array."""
@@ -110,8 +113,8 @@ class Embedder:
     def __call__(self, texts: Sequence[str], progress: bool = False) -> FloatArray:
         """Return a row for each text; ``progress`` shows a bar on stderr."""
         checked = check_embedded(texts)
-        batches = [checked[start : start + BATCH] for start in range(0, len(checked), BATCH)]
-        with self._lock, self._failing():
+        batches = list(_batches(checked))
+        with self._waited(), self._failing():
             if self._embed is None and self._load is not None:
                 self._embed = self._load(self._model)
             rows = list(in_order(self._rows, batches, 1, progress, "texts"))
@@ -121,6 +124,16 @@ class Embedder:
                 f"{self} gave rows of {sorted(widths)} numbers; all must have as many."
             )
         return np.concatenate(rows)
+
+    @contextmanager
+    def _waited(self) -> Iterator[None]:
+        """Take a turn, unless nobody waits for it any more."""
+        while not self._lock.acquire(timeout=PATIENCE):
+            check_stopped()
+        try:
+            yield
+        finally:
+            self._lock.release()
 
     @contextmanager
     def _failing(self) -> Iterator[None]:
@@ -150,6 +163,19 @@ class Embedder:
 
     def __str__(self) -> str:
         return f"the embedder {self.name!r}" if self.name else "the embedder"
+
+
+def _batches(texts: list[str]) -> Iterator[list[str]]:
+    """Yield texts that are embedded at once: work is stopped between two of these."""
+    batch: list[str] = []
+    length = 0
+    for text in texts:
+        if batch and (len(batch) == BATCH or length + len(text) > LONGEST_BATCH):
+            yield batch
+            batch, length = [], 0
+        batch.append(text)
+        length += len(text)
+    yield batch
 
 
 def check_embedded(texts: Any) -> list[str]:

@@ -239,12 +239,16 @@ class Limiter:
         *args: Given.args,
         **named: Given.kwargs,
     ) -> Answer:
-        """Return what a function returns; a ProblemError where the wait would be too long."""
-        timeout, job = self._settings.timeout, _Job(work)
+        """Return what a function returns; a ProblemError where the wait would be too long.
+
+        A change that has begun goes on to its end: nobody is told to ask for it again.
+        """
+        timeout, job, begun = self._settings.timeout, _Job(work), False
         try:
             async with asyncio.timeout(timeout) as limit:
                 await self._take_place(work)
                 future = self._begin(partial(function, *args, **named), job)
+                begun = True
                 return await asyncio.wrap_future(future)
         except StoppedError:
             raise ProblemError(
@@ -257,10 +261,17 @@ class Limiter:
         except TimeoutError:
             if not limit.expired():
                 raise
+            if begun and work == "change":
+                raise ProblemError(
+                    503,
+                    f"this took longer than {timeout:g} seconds, and is still being done; look "
+                    "whether it was before you ask for it again, and ask for less at a time.",
+                    reason="timeout",
+                ) from None
             raise ProblemError(
                 503,
                 f"this took longer than {timeout:g} seconds and was given up; ask for less at a "
-                "time, or again when there is less to do. A change may still be made.",
+                "time, or again when there is less to do.",
                 headers={"Retry-After": "5"},
                 reason="timeout",
             ) from None

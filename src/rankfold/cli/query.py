@@ -234,7 +234,7 @@ def query(
         parameters["fusion"] = fusion
         check_able(asked["method"], "fusion")
     with open_ranked(name, table) as index, index.reading():
-        if table is None:
+        if table is None and "n_neighbors" in parameters:
             announce_search(index.info(), parameters, yes)
         wanted, unwanted = find_ids(index, ids), find_ids(index, negative)
         results = index.query(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from threading import Lock, get_ident, local
 from typing import Any, Literal
@@ -243,12 +243,13 @@ class FolderBackend:
         self._restored = 0
         self._inside = local()
 
-    @contextmanager
-    def current(self) -> Iterator[DynamicEngine]:
+    def current(self) -> AbstractContextManager[DynamicEngine]:
         """Yield the engine in the state committed last; ids and payload stay at that state."""
-        if getattr(self._inside, "current", False):  # this thread is inside already
-            yield self._engine
-            return
+        inside = getattr(self._inside, "current", False)
+        return nullcontext(self._engine) if inside else self._entered()
+
+    @contextmanager
+    def _entered(self) -> Iterator[DynamicEngine]:
         for attempt in range(MOST_FOLLOWED + 1):
             alone = attempt == MOST_FOLLOWED
             lock = self._lock.writing() if alone else self._lock.reading()
@@ -295,7 +296,8 @@ class FolderBackend:
         EmbedderSettings.of(settings)
         self._engine = DynamicEngine.restore(arrays, settings["engine"])
         self.n_neighbors = int(settings["n_neighbors"])
-        self._engine.graph = KeptGraph.restore(arrays, self.n_neighbors)
+        if "graph_starts" in arrays:
+            self._engine.graph = KeptGraph.restore(arrays, self.n_neighbors)
         self._map = Map.restore(arrays, settings.get("layout"))
 
     def _apply(self, sequence: int, change: Change, places: FloatArray | None) -> None:

@@ -495,7 +495,7 @@ class QueryExecutor:
                 threshold = None if threshold is None else threshold.take(kept)
             points = shown.solution.points
             ids, payload = self._backend.store.points_of(points)
-            parts = contributions(lists, points)
+            parts = contributions(lists, points) if lists else {}
             return Results(ids, payload, shown, asked, index, parts, threshold)
 
     def answer_many(
@@ -644,9 +644,9 @@ class QueryExecutor:
         matching: Filter | None,
         length: int,
     ) -> Ranking:
+        one = int(query.indices[0]) if asked.is_one_id else query
         ranker = self._fitted(asked, engine)
         if matching is None:
-            one = int(query.indices[0]) if asked.is_one_id else query
             return ranker.rank_query(one, top=length, include_query=asked.include_query)
         return matching.best(ranker, query, length, asked.include_query)
 

@@ -216,10 +216,8 @@ class KeptGraph(NamedTuple):
         return {f"graph_{name}": array for name, array in parts.items()}
 
     @classmethod
-    def restore(cls, arrays: dict[str, Any], n_neighbors: int) -> KeptGraph | None:
-        """Make it from its arrays; None where they are not there."""
-        if "graph_starts" not in arrays:
-            return None
+    def restore(cls, arrays: dict[str, Any], n_neighbors: int) -> KeptGraph:
+        """Make it from its arrays."""
         parts = (arrays[f"graph_{name}"] for name in ("starts", "indices", "weights"))
         return cls(n_neighbors, *parts)
 

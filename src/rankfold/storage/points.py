@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import inf
+from operator import itemgetter
 
 import numpy as np
 
@@ -284,14 +285,15 @@ def _looked_up(
 ) -> Iterable[Row | None]:
     """Return slot, id and payload for each value of "slot" or "id"; None where there is none."""
     selection, place = _selection(columns), 1 if key == "slot" else 2
-    rows: dict[Id, Row] = {}
     if _are_many(database, len(values)):
-        rows = {row[place]: row for row in database.rows(selection)}
+        found = database.rows(selection)
     else:
+        found = []
         for first in range(0, len(values), AT_ONCE):
             some = values[first : first + AT_ONCE]
             where = f"WHERE {key} IN ({', '.join('?' * len(some))})"
-            rows |= {row[place]: row for row in database.rows(f"{selection} {where}", some)}
+            found += database.rows(f"{selection} {where}", some)
+    rows = dict(zip(map(itemgetter(place), found), found, strict=True))
     return intact(database, list(map(rows.get, values)))
 
 

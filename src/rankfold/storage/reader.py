@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from threading import Lock, local
@@ -99,13 +99,13 @@ class Snapshots:
         with self._connections.borrowed() as database:
             return read_manifest(database).version
 
-    @contextmanager
-    def holding(self) -> Iterator[Snapshot]:
+    def holding(self) -> AbstractContextManager[Snapshot]:
         """Hold on to the state that was committed last, or to the one that this thread has."""
         held = self.held
-        if held is not None:
-            yield held
-            return
+        return self._taken() if held is None else nullcontext(held)
+
+    @contextmanager
+    def _taken(self) -> Iterator[Snapshot]:
         snapshot = None
         while snapshot is None:
             database = self._connections.take()

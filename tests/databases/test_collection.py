@@ -57,16 +57,21 @@ QUERIES = {
 }
 
 
+def asked_of(points, kind):
+    """Return a query by the users' own keys, and places and weights of the same in memory."""
+    asked, weights = QUERIES[kind]
+    named = {name: [points.keys[p] for p in some] if name != "weights" else some
+             for name, some in asked.items()}  # fmt: skip
+    return named, [*asked["ids"], *asked.get("negative", [])], weights
+
+
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize("fusion", ["auto", "none", "reciprocal_rank"])
 @pytest.mark.parametrize("kind", QUERIES)
 def test_points_rank_as_in_memory_in_every_database(small, kind, fusion):
     collection, points, _ = small
     ranker = RAN(n_neighbors=8, fusion=fusion).fit(points.vectors)
-    asked, weights = QUERIES[kind]
-    places = [*asked["ids"], *asked.get("negative", [])]
-    named = {name: [points.keys[p] for p in some] if name != "weights" else some
-             for name, some in asked.items()}  # fmt: skip
+    named, places, weights = asked_of(points, kind)
     results = collection.query(**named, top=25, fusion=fusion)
     same(results, points.keys, ranker.rank(places, weights=weights, top=25))
 
@@ -79,15 +84,18 @@ def test_unseen_vectors_rank_as_in_memory_in_every_database(small):
 
 
 @pytest.mark.parametrize("fusion", ["auto", "none"])
-def test_filters_keep_what_passes_in_every_database(small, fusion):
+@pytest.mark.parametrize("kind", QUERIES)
+def test_filters_keep_what_passes_in_every_database(small, kind, fusion):
     collection, points, made = small
     ranker = RAN(n_neighbors=8, fusion=fusion).fit(points.vectors)
-    everybody = ranker.rank(3, top=FEW - 1)
-    for top in (40, FEW // 3):
-        where = made.where(COLORS[1])
-        results = collection.query(points.keys[3], where=where, top=top, fusion=fusion)
+    named, places, weights = asked_of(points, kind)
+    everybody = ranker.rank(places, weights=weights, top=FEW - len(places))
+    passing = sum(place % 3 == 1 for place in range(FEW) if place not in places)
+    for top in (40, passing, FEW):
+        results = collection.query(**named, where=made.where(COLORS[1]), top=top, fusion=fusion)
+        assert len(results) == min(top, passing)
         same(results, points.keys, everybody, keep=lambda place: place % 3 == 1)
-    assert set(results.payload["color"]) == {COLORS[1]}
+        assert set(results.payload["color"]) == {COLORS[1]}
 
 
 def test_results_carry_payload_and_the_users_own_keys(small):
@@ -137,14 +145,24 @@ def test_regions_rank_as_in_memory(large, parameters):
 def test_filters_of_a_region_rank_as_in_memory(large, fusion):
     collection, vectors, _ = large
     ranker = RAN(n_neighbors=10, fusion=fusion, budget=2000).fit(vectors)
-    for point in (5, 2017, 2018, 5999):
+    how = {"top": 40, "fusion": fusion, "budget": 2000}
+    for third, point in ((0, 5), (1, 5), (2, 2017), (0, 5999)):
+
+        def where(fields, third=third):
+            return fields["third"] == third
+
+        def passes(place, third=third):
+            return place % 3 == third
+
         everybody = ranker.rank(point, top=900)
-        for third in range(3):
-            results = collection.query(
-                point, where=lambda fields, third=third: fields["third"] == third, top=40,
-                fusion=fusion, budget=2000,
-            )  # fmt: skip
-            same(results, range(MANY), everybody, keep=lambda at, third=third: at % 3 == third)
+        same(collection.query(point, where=where, **how), range(MANY), everybody, passes)
+        everybody = ranker.rank([point, 90, 300], weights=[1.0, 1.0, 0.0], top=900)
+        found = collection.query([point, 90], negative=300, where=where, **how)
+        same(found, range(MANY), everybody, passes)
+        vector = vectors[point] + np.float32(0.1)
+        everybody = ranker.rank(vectors=vector, top=900)
+        found = collection.query(vectors=vector, where=where, **how)
+        same(found, range(MANY), everybody, passes)
 
 
 def test_a_filter_that_few_pass_is_filled_up_by_distance(large):

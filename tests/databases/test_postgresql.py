@@ -133,6 +133,30 @@ def test_a_server_that_is_killed_in_the_middle_of_a_refresh(monkeypatch):
     server.remove()
 
 
+def test_a_server_that_is_killed_in_the_middle_of_attaching(monkeypatch):
+    server = PostgreSQLServer(durable=True)
+    fill(server, "postgres")
+    monkeypatch.setattr(PostgreSQL, "rows_at_once", 50)
+    store, parts = PostgreSQL.store, []
+
+    def store_until_the_crash(self, records):
+        store(self, records)
+        parts.append(records)
+        if len(parts) == 3:
+            server.stop(signal.SIGQUIT)
+
+    monkeypatch.setattr(PostgreSQL, "store", store_until_the_crash)
+    with pytest.raises(UnreachableError, match="try again"):
+        Collection.attach(server.address(), "docs", n_neighbors=5)
+    monkeypatch.undo()
+    server.start()
+    assert server.run("SELECT count(*) FROM docs") == [(N,)]
+    assert server.run("SELECT to_regclass('docs_rankfold')") == [(None,)]
+    with Collection.attach(server.address(), "docs", n_neighbors=5) as collection:
+        assert len(collection.query(7)) == 10
+    server.remove()
+
+
 def test_connections_that_were_cut_off_meanwhile_are_not_noticed(database):
     server, name = database
     fill(server, name)

@@ -18,6 +18,7 @@ from rankfold.rankers import RAN, Distance
 from rankfold.rankers import flow as flows
 from rankfold.rankers.base import Unseen
 from rankfold.rankers.distance import signed_shares
+from rankfold.rankers.ordering import Neighborhood
 from rankfold.solvers import (
     DIRECT_LIMIT,
     FetchedGraph,
@@ -157,15 +158,15 @@ class CollectionEngine:
             left[left] = [key in passed for key in keys]
         return left | np.isin(points, own)
 
-    def nearest(self, query: Query, k: int) -> Neighbors:
-        """Find the ``k`` points nearest to a checked query that pass the filter, but its own."""
+    def nearest(self, query: Query, k: int, filtered: bool = True) -> Neighbors:
+        """Find the ``k`` points nearest to a checked query, but its own, among all or some."""
         shares = positive_shares(query)
-        numbers = self.around(query, shares, k)
+        numbers = self.around(query, shares, k, self.where if filtered else None)
         sq_distances = shares @ self.between(query, numbers)
         order = np.lexsort((numbers, sq_distances))
         return _padded([(numbers[order], sq_distances[order])], k)
 
-    def around(self, query: Query, shares: FloatArray, k: int) -> IntArray:
+    def around(self, query: Query, shares: FloatArray, k: int, where: Any) -> IntArray:
         """Find the ``k`` points with the least sum of squared distances, each by its share.
 
         It is the squared distance to the centre of the examples and a constant, so one search is
@@ -173,7 +174,7 @@ class CollectionEngine:
         """
         centre = (shares @ self._examples(query) / shares.sum())[None, :].astype(np.float32)
         own = [*query.indices.tolist(), *self.hidden]
-        (found,) = self.database.search(centre, k + len(own), self.where)
+        (found,) = self.database.search(centre, k + len(own), where)
         numbers = self.graph.numbers(found.keys)
         return numbers[~np.isin(numbers, own)][:k]
 
@@ -226,7 +227,7 @@ class CollectionDistance(Distance):
         engine = self.engine_
         for query, (top, _) in zip(queries, wanted, strict=True):
             shares = -signed_shares(query)
-            found = engine.around(query, shares, top + 1)
+            found = engine.around(query, shares, top + 1, engine.where)
             points = np.concatenate([found, query.indices])
             scores = -(shares @ engine.between(query, points))
             best = np.sort(scores[: len(found)])[::-1]
@@ -281,6 +282,13 @@ class CollectionRAN(RAN):
         order = np.lexsort((points, -solution.scores, own))
         left = order[self.engine_.shown(points[order], query.indices)]
         return solution.take(left, complete=False, certified=False)
+
+    def hood(self, query: Query, unseen: Neighbors | None = None) -> Neighborhood:
+        """Return the neighbourhood of a checked query, among all points."""
+        if np.count_nonzero(query.weights > 0) == 1:
+            return super().hood(query, unseen)
+        near = self.engine_.nearest(query, self._unit_neighbors + 1, filtered=False)
+        return Neighborhood.of(query, near.indices[0], near.sq_distances[0], self._degrees_of)
 
     def _most(self, one: Wanted) -> int:
         """Return how many points are to be found where only some of them may be results."""

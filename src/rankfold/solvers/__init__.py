@@ -89,7 +89,7 @@ class Solvers:
         "cg" where every pair of points has a weight or more than a quarter of them is asked for.
     budget : int, "auto" or None
         How many points the region solver may give a score: about 2,000 by default, and three
-        times as many for the few queries whose end of the top is in doubt.
+        times as many where the end of the top is in doubt.
     tol : float
     n_alive : int, optional
         Points that were not removed; all by default.

@@ -234,7 +234,7 @@ BUDGET = click.option(
     "--budget",
     type=budget,
     metavar="auto|NUMBER|proven",
-    help="How many of more than 5,000 points may get a score: auto is 2,000, or 20 for each "
+    help="How many of more than 5,000 points may get a score: auto is 1,000, or 20 for each "
     "result; proven goes on until the best are proven.",
 )
 FUSION = click.option(

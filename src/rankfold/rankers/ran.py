@@ -95,7 +95,7 @@ class RAN(Ranker):
         that "region", and "cg" where more than a quarter of the points is asked for.
     budget : int, "auto" or None
         How many points a query may give a score where only a region is solved. The region grows
-        from the query along the graph; all points outside of it score zero. "auto" is 2,000, or 20
+        from the query along the graph; all points outside of it score zero. "auto" is 1,000, or 20
         times ``top`` where that is more: a query then takes about as long in a database of any
         size, and finds nearly the same best points. With ``fusion="none"`` it is three times as
         many where scores near the last of the best points are too close to call. A number is

@@ -219,7 +219,7 @@ class PersonalizedPageRank(RestartRanker):
         One factorisation for all queries ("auto" up to 5,000 points), conjugate gradients, or
         only where a query reaches ("auto" beyond, for up to a quarter of the points).
     budget : int, "auto" or None
-        How many points a query may give a score beyond 5,000 points: about 2,000, or 20 times
+        How many points a query may give a score beyond 5,000 points: about 1,000, or 20 times
         ``top`` where that is more; see `RAN`.
     tol : float
         Without a budget, a query ends when its best points are proven, or no score can be off by
@@ -283,7 +283,7 @@ class ManifoldRanking(RestartRanker):
         conjugate gradients, or only where a query reaches ("auto" beyond, for up to a quarter
         of the points); or the paper's iteration.
     budget : int, "auto" or None
-        How many points a query may give a score beyond 5,000 points: about 2,000, or 20 times
+        How many points a query may give a score beyond 5,000 points: about 1,000, or 20 times
         ``top`` where that is more; see `RAN`.
     max_iter : int
         Most steps of the iteration.

@@ -94,7 +94,7 @@ class Parameters(Body):
     )
     budget: Budget | None = Field(
         default=None,
-        description="How many points of an index of more than 5,000 may get a score: 2,000, or 20 "
+        description="How many points of an index of more than 5,000 may get a score: 1,000, or 20 "
         "for each result (auto, the default), so many (a number), or as many as it takes until the "
         "best are proven (proven): RAN, PageRank and manifold ranking. For a proof plain distance "
         "looks at every point, and else in an index of them.",

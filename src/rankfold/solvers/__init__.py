@@ -55,7 +55,7 @@ DIRECT_LIMIT = 5_000
 WHOLE_SHARE = 0.25
 """Share of the points that is asked for beyond which "auto" solves the whole graph."""
 
-LEAST_BUDGET, BUDGET_PER_RESULT = 2_000, 20
+LEAST_BUDGET, BUDGET_PER_RESULT = 1_000, 20
 """What ``budget="auto"`` stands for: so many points at least, and so many for every result."""
 
 RESERVE = 2
@@ -88,8 +88,8 @@ class Solvers:
         A name of SOLVERS; or "auto": "direct" for up to 5,000 points; beyond that "region", and
         "cg" where every pair of points has a weight or more than a quarter of them is asked for.
     budget : int, "auto" or None
-        How many points the region solver may give a score: about 2,000 by default, and three
-        times as many where the end of the top is in doubt.
+        How many points the region solver may give a score: about 1,000 by default, or 20
+        for every result where that is more, and three times as many where the end of the top is in doubt.
     tol : float
     n_alive : int, optional
         Points that were not removed; all by default.
@@ -138,9 +138,9 @@ class Solvers:
         >>> system = System.ran(sparse.csr_array((100_000, 100_000)), 1.0)
         >>> solvers = Solvers(system, "auto", budget="auto", tol=1e-6)
         >>> solvers.effort(10).budget, solvers.effort(1000).budget
-        (2000, 20000)
+        (1000, 20000)
         >>> solvers.effort(10).reserve
-        4000
+        2000
         """
         budget, reserve = self.budget, 0
         if isinstance(budget, str):

@@ -24,6 +24,7 @@ from rankfold.types import Solution
 
 __all__ = [
     "DIRECT_LIMIT",
+    "BUDGET_PER_RESULT",
     "LEAST_BUDGET",
     "SOLVERS",
     "Adjacency",
@@ -89,7 +90,8 @@ class Solvers:
         "cg" where every pair of points has a weight or more than a quarter of them is asked for.
     budget : int, "auto" or None
         How many points the region solver may give a score: about 1,000 by default, or 20
-        for every result where that is more, and three times as many where the end of the top is in doubt.
+        for every result where that is more, and three times as many where the end of the
+        top is in doubt.
     tol : float
     n_alive : int, optional
         Points that were not removed; all by default.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 
 class RankfoldError(Exception):
     """The root of all errors that rankfold raises on purpose."""
@@ -35,10 +37,41 @@ class EmbedderError(RankfoldError):
 
 
 class MissingExtraError(RankfoldError, ImportError):
-    """An optional package is not installed; the message names the extra that brings it."""
+    """An optional package is not installed; the message names the extra, and how to install it."""
 
     def __init__(self, package: str, extra: str) -> None:
+        wanted = " ".join(f"'{one}'" for one in brought_by(extra)) or package
         super().__init__(
-            f"this needs the package {package!r}, which is not installed; "
-            f"install it with: pip install 'rankfold[{extra}]'"
+            f"this needs the package {package!r}, which is not installed; the extra {extra!r} "
+            f"brings it: pip install {wanted}"
         )
+
+
+def brought_by(extra: str) -> list[str]:
+    """Return what an extra of rankfold requires, as pip takes it.
+
+    Packages are named, not the extra, so that the command works wherever rankfold came from.
+
+    Examples
+    --------
+    >>> brought_by("images")
+    ['pillow>=11.0']
+    """
+    from importlib.metadata import PackageNotFoundError, requires  # not for every command
+
+    marker = re.compile(rf"extra == ['\"]{re.escape(extra)}['\"]")
+    try:
+        known = requires("rankfold") or []
+    except PackageNotFoundError:
+        return []
+    found: list[str] = []
+    for name, _, condition in (one.partition(";") for one in known):
+        inner = re.fullmatch(r"rankfold\[([\w,-]+)\]", name.strip())
+        if marker.search(condition) is None:
+            continue
+        found += [name.strip()] if inner is None else _all_of(inner[1].split(","))
+    return found
+
+
+def _all_of(extras: list[str]) -> list[str]:
+    return [one for extra in extras for one in brought_by(extra)]

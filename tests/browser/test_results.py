@@ -226,5 +226,7 @@ def test_one_step_says_whose_neighbour_it_is(shown, moons):
     near = next(one for one in answer.ids if steps_to(answer, one) == 1)
     shown.row("shape", near).locator(".pick").focus()
     explained(shown, near)
-    told = f"1 step: {near} and {QUERY} are neighbours; at least one is among the nearest of"
-    expect(shown["why-path"]).to_contain_text(told)
+    lists = {one: moons.query(one, method="distance").ids for one in (QUERY, near)}
+    there, back = lists[QUERY].index(near) + 1, lists[near].index(QUERY) + 1
+    told = f"{near} is number {there} among the nearest of {QUERY}, and {QUERY} number {back} among"
+    expect(shown["why-path"]).to_contain_text(f"1 step: {told} those of {near}.")

@@ -82,12 +82,37 @@ def test_a_text_is_asked_with(shown):
     assert shown.link == "#notes?ids=go"
 
 
-def test_words_are_no_id_without_an_embedder(shown, watch):
+def test_without_an_embedder_the_first_that_holds_the_words_is_asked_with(shown):
     shown.open("#plain")
-    shown["ask-id"].fill("undo steps")
+    with shown.answered():
+        shown["ask-id"].fill("undo steps")
+        shown["ask-id"].press("Enter")
+    assert shown.link == "#plain?ids=gimp"
+
+
+def test_words_that_nothing_holds_are_no_id(shown, watch):
+    shown.open("#plain")
+    shown["ask-id"].fill("quantum knitting")
     shown["ask-id"].press("Enter")
-    shown["query-error"].filter(has_text="no points with the ids 'undo steps'").wait_for()
+    shown["query-error"].filter(has_text="no points with the ids 'quantum knitting'").wait_for()
     watch.expect("422")
+
+
+def test_suggestions_say_what_they_are_and_move_nothing(shown):
+    shown.open("#plain")
+    below = shown["ask"].bounding_box()
+    shown["ask-id"].press_sequentially("g")
+    suggestions(shown)
+    texts = shown.page.locator("#suggestions li span").all_text_contents()
+    assert texts[:2] == [NOTES["gimp"], NOTES["go"]]
+    assert shown["ask"].bounding_box() == below
+
+
+def test_lists_of_the_same_points_show_their_texts(shown):
+    shown.open("#notes?text=stones")
+    assert sorted(shown.ids("plain")) == sorted(shown.ids("shape")) == sorted(NOTES)
+    rows = shown.page.locator("#list-shape .text").all_text_contents()
+    assert rows == [NOTES[one] for one in shown.ids("shape")]
 
 
 def test_what_is_typed_need_not_be_words(shown):

@@ -185,6 +185,8 @@ def test_a_long_search_is_asked_about_on_a_terminal(script, index, tmp_path):
         (["query", "moons", "--id", "m5", "--columns", "note", "--format", "json"], 2),
         (["query", "moons", "--id", "m5", "--set", "colour=1"], 2),
         (["query", "moons", "--id", "m5", "--top", "many"], 2),
+        (["query", "moons", "--id", "m5", "--top", "0"], 2),
+        (["find", "moons", "a", "--top", "0"], 2),
         (["index", "remove", "moons"], 2),
         (["nothing"], 2),
     ],

@@ -202,4 +202,4 @@ def test_the_extra_is_named(call, monkeypatch):
     monkeypatch.setitem(sys.modules, "fastapi", None)
     result = call("serve", "--port", 0)
     assert result.exit_code == 1
-    assert "rankfold[serve]" in result.stderr
+    assert "the extra 'serve' brings it: pip install 'fastapi" in result.stderr

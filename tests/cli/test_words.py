@@ -45,6 +45,15 @@ def test_an_index_is_built_of_texts_and_asked_in_words(notes, tmp_path):
     assert "words_rank  distance_rank  shape_rank" in shown.output
 
 
+def test_what_each_list_says_is_shown_before_a_wide_text_is(notes, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "70")
+    shown = notes("query", "notes", "--text", "undo", "--words", "undo")
+    head = shown.stdout.splitlines()[0].split()
+    assert head[:3] == ["rank", "id", "score"]
+    assert {"words_rank", "distance_rank", "shape_rank", "body"} <= {*head}
+    assert all(len(line) <= 70 for line in shown.stdout.splitlines())
+
+
 def test_points_come_and_change_as_texts(notes, tmp_path):
     (tmp_path / "more.csv").write_text("id,title,body\ng,Shogi,Japanese chess\n")
     assert notes("index", "add", "notes", "more.csv").output == "notes: added 1 point, now 7\n"
@@ -75,7 +84,7 @@ def test_least_scores_and_groups(notes):
     some = notes(*asked, "--min-score", 0.2)
     assert len(some.stdout.splitlines()) == 2
     assert some.stderr == (
-        "Of 1 result, 1 are proven to score as much. It is proven that no other point does.\n"
+        "Of 1 result, 1 is proven to score as much. It is proven that no other point does.\n"
     )
     answer = json.loads(notes(*asked, "--min-score", 0.2, "--format", "json").output)
     assert answer["solution"]["complete"] is True

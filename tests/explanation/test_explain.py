@@ -3,7 +3,16 @@ import json
 import numpy as np
 import pytest
 
-from rankfold import RAN, RANKERS, Distance, InputError, PersonalizedPageRank, Query, datasets
+from rankfold import (
+    RAN,
+    RANKERS,
+    Distance,
+    GaussianGraph,
+    InputError,
+    PersonalizedPageRank,
+    Query,
+    datasets,
+)
 from rankfold.check import check_query
 from rankfold.datasets.synthetic import sheets
 from rankfold.explanation import draw_explanation, explain
@@ -226,3 +235,32 @@ def test_precomputed_distances_are_explained():
     measured = explain(RAN(n_neighbors=10).fit(MOONS.X), LEFT, RIGHT)
     assert given.distance == pytest.approx(measured.distance)
     assert [s.end for s in given.path.steps] == [s.end for s in measured.path.steps]
+
+
+def test_a_single_step_says_whose_neighbour_is_whose():
+    """Of 0, 1, 1.1 and 9 the first is nobody's nearest, and its nearest is 1."""
+    ranker = RAN(n_neighbors=1, fusion="none").fit(np.array([[0.0], [1.0], [1.1], [9.0]]))
+    one_sided, mutual = explain(ranker, 1, 0), explain(ranker, 1, 2)
+    (step,) = one_sided.path.steps
+    assert (step.end_place, step.start_place) == (None, 1)
+    told = (
+        "point 1 is number 1 among the nearest of point 0; point 0 is not among those of point 1."
+    )
+    assert told in " ".join(one_sided.to_text().split())
+    (step,) = mutual.path.steps
+    assert (step.end_place, step.start_place) == (1, 1)
+    told = "point 2 is number 1 among the nearest of point 1, and point 1 number 1 among those of"
+    assert told in " ".join(mutual.to_text().split())
+    unseen = explain(ranker, Query(vectors=[[9.5]]), 3)
+    (step,) = unseen.path.steps
+    assert (step.start, step.end_place, step.start_place) == (None, 1, None)
+    told = "point 3 is number 1 among the nearest of the query's vector."
+    assert told in " ".join(unseen.to_text().split())
+
+
+def test_steps_without_lists_are_joined_in_the_graph():
+    ranker = PersonalizedPageRank(graph=GaussianGraph(n_neighbors=None)).fit(MOONS.X[:30])
+    explanation = explain(ranker, 0, int(ranker.rank(0, top=1).indices[0]))
+    (step,) = explanation.path.steps
+    assert (step.end_place, step.start_place) == (None, None)
+    assert "are joined in the graph" in " ".join(explanation.to_text().split())

@@ -1,6 +1,9 @@
 """Embedders: models by their names, and functions."""
 
 import json
+import logging
+import subprocess
+import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -100,6 +103,18 @@ def test_wordllama():
     near, far, same = Embedder("wordllama")(["a chess game", "tax law", "A game of chess"])
     assert near @ same > near @ far + 0.3
     assert np.linalg.norm([near, far, same], axis=1) == pytest.approx(1, abs=1e-5)
+
+
+def test_models_leave_the_logging_of_the_process_alone():
+    """In a new process, since a package is imported once."""
+    pytest.importorskip("wordllama")
+    code = (
+        "import logging; from rankfold.inputs.embedder import Embedder; "
+        "Embedder('wordllama')(['chess']); "
+        "print(logging.getLogger().handlers, logging.getLogger().level)"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert (ended.stdout, ended.stderr) == (f"[] {logging.WARNING}\n", "")
 
 
 class Api(BaseHTTPRequestHandler):

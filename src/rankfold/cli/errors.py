@@ -69,7 +69,18 @@ def clear_errors(command: click.Command | None = None) -> Iterator[None]:
         message = str(error)
         if command is not None:
             message = in_terms_of_options(message, command)
+        _, _, argument = (getattr(error, "argument", None) or "").rpartition(".")
+        if command is not None and argument in told_by_numbers(command):
+            raise click.UsageError(message) from error
         raise click.ClickException(message) from error
+
+
+def told_by_numbers(command: click.Command) -> set[str]:
+    """Return the parameters of the library that a command line gives as numbers, or by --set."""
+    numbers = (click.types.IntParamType, click.types.FloatParamType)
+    names = {option.name or "" for option in command.params if isinstance(option.type, numbers)}
+    settings = click.get_current_context().params.get("settings") or ()
+    return names | {name for name, _ in settings}
 
 
 def _mendable() -> tuple[type[Exception], ...]:

@@ -63,11 +63,12 @@ def printable(value: Any) -> str:
 
 
 def columns_that_fit(
-    columns: Mapping[str, Sequence[Any]], fixed: int, width: int
+    columns: Mapping[str, Sequence[Any]], fixed: int, width: int, first: Sequence[str] = ()
 ) -> tuple[dict[str, list[str]], list[str]]:
     """Cut cells, and return the columns that have room, and the names of those left out.
 
-    The widest text is the last to go, and takes the room that is left: it says most.
+    The widest text is the last to go, and takes the room that is left: it says most. It makes
+    way only for the columns that come ``first``.
 
     Parameters
     ----------
@@ -86,11 +87,11 @@ def columns_that_fit(
     others = [*columns][fixed:]
     texts = [name for name in others if any(isinstance(one, str) for one in columns[name])]
     widest = max(texts, key=natural.__getitem__, default=None)
-    full = False
+    reserved, full = sum(natural[name] + GAP for name in first), False
     for name in sorted(others, key=lambda name: name != widest):
         needed = min(natural[name], WIDEST_CELL)
-        if name == widest and needed + GAP > room:
-            needed = min(natural[name], max(NARROWEST_TEXT, room - GAP))
+        if name == widest and (first or needed + GAP > room):
+            needed = min(natural[name], max(NARROWEST_TEXT, room - GAP - reserved))
         full = full or needed + GAP > room
         if not full:
             sizes[name] = needed
@@ -276,7 +277,9 @@ def write_table(answer: ExplainedResults) -> str:
     for name in MEASURED:
         if name in columns:
             columns[name] = [f"{value:#.4g}" for value in columns[name]]
-    shown, left_out = columns_that_fit(columns, len(ALWAYS), width)
+    lists = getattr(answer.results, "lists", None) or {}
+    ranks = [name for name in (f"{one}_rank" for one in lists) if name in columns]
+    shown, left_out = columns_that_fit(columns, len(ALWAYS), width, ranks)
     numbers = [
         name in MEASURED or all(type(value) in (int, float, type(None)) for value in columns[name])
         for name in shown
@@ -387,10 +390,11 @@ def enough(threshold: Threshold) -> str:
     'Of 3 results, 2 are proven to score as much. It is proven that no other point does.'
     """
     n_results, n_proven = len(threshold.proven), int(threshold.proven.sum())
+    are = "is" if n_proven == 1 else "are"
     others = "It is proven" if threshold.complete else "It is not proven"
     return (
-        f"Of {counted(n_results, 'result')}, {n_proven} are proven to score as much. {others} that "
-        "no other point does."
+        f"Of {counted(n_results, 'result')}, {n_proven} {are} proven to score as much. {others} "
+        "that no other point does."
     )
 
 

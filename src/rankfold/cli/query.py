@@ -360,7 +360,9 @@ def check_picture(path: Path) -> None:
 
     require_matplotlib()
     if path.suffix.lower() != ".png":
-        raise InputError(f"{str(path)!r} ends in {path.suffix!r}, but pictures are .png files.")
+        raise click.UsageError(
+            f"--picture: {str(path)!r} ends in {path.suffix!r}, but pictures are .png files."
+        )
     if not path.absolute().parent.is_dir():
         raise InputError(f"the folder {str(path.parent)!r} does not exist; make it first.")
     check_folder(path.parent)

@@ -182,6 +182,8 @@ def explain(
     elif len(checked.weights) > 1 or (flow is not None and flow.first_graph):
         amounts = ranker.amounts(checked, point, ACCURACY * abs(shape))
     path, state, n_visited = _path(flow, point, amounts, scored, reached, most_points)
+    if path is not None:
+        path = replace(path, steps=_with_places(ranker, checked, path))
     return Explanation(
         type(ranker).__name__,
         point,
@@ -261,6 +263,37 @@ def _path(
     total = float(amounts.sum()) if flow.exact else 0.0
     path = _measured(flow, found.entry, found.points, scored, total)
     return path, "found" if flow.exact else "illustration", found.n_visited
+
+
+def _with_places(ranker: Ranker, query: Query, path: Path) -> tuple[Step, ...]:
+    """Return the steps of a path, with the places that their ends have among their neighbours.
+
+    They are those of the lists that the graph was made from; a graph with a weight for every pair
+    has none.
+    """
+    graph = getattr(ranker, "graph_", None)
+    k = getattr(ranker, "n_neighbors_", None) or getattr(graph, "n_neighbors_", None)
+    if k is None:
+        return path.steps
+    engine, first = ranker.engine_, path.steps[0].start
+    points = [step.end for step in path.steps] + ([] if first is None else [first])
+    lists = engine.rows(np.array(points, dtype=np.intp), k).indices.tolist()
+    near: dict[int | None, list[int]] = dict(zip(points, lists, strict=True))
+    if first is None:
+        vector = query.vectors[[path.example - len(query.indices)]]
+        near[None] = engine.search(vector, k).indices[0].tolist()
+
+    def place(of: int | None, among: int | None) -> int | None:
+        return near[among].index(of) + 1 if of in near[among] else None
+
+    return tuple(
+        replace(
+            step,
+            end_place=place(step.end, step.start),
+            start_place=None if step.start is None else place(step.start, step.end),
+        )
+        for step in path.steps
+    )
 
 
 def _measured(

@@ -113,6 +113,10 @@ def _path_lines(explanation: Explanation, names: Names | None, width: int) -> li
     if path.share is None:
         says = "an illustration, since the score is no sum over paths"
     lines = wrap(f"Strongest path, {steps}; {says}:", width)
+    if len(path.steps) == 1:
+        lines += [
+            f"  {line}" for line in wrap(_neighbors_text(path.steps[0], names, room), width - 2)
+        ]
     called = [name_of(names, step.end, room) for step in path.steps]
     first = name_of(names, path.steps[0].start, room)
     column = max(len(name) for name in [first, *called])
@@ -127,6 +131,25 @@ def _path_lines(explanation: Explanation, names: Names | None, width: int) -> li
         half = LONGEST_PATH // 2
         rows[half:-half] = [f"  … {len(rows) - 2 * half} more"]
     return lines + rows
+
+
+def _neighbors_text(step: Step, names: Names | None, room: int) -> str:
+    """Say whose neighbour is whose."""
+    start, end = (name_of(names, point, room) for point in (step.start, step.end))
+    if step.end_place is None and step.start_place is None:
+        return f"{end} and {start} are joined in the graph."
+    if step.start_place is None:
+        other = "" if step.start is None else f"; {start} is not among those of {end}"
+        return f"{end} is number {step.end_place} among the nearest of {start}{other}."
+    if step.end_place is None:
+        return (
+            f"{start} is number {step.start_place} among the nearest of {end}; {end} is not among "
+            f"those of {start}."
+        )
+    return (
+        f"{end} is number {step.end_place} among the nearest of {start}, and {start} number "
+        f"{step.start_place} among those of {end}."
+    )
 
 
 def _example_lines(explanation: Explanation, names: Names | None, room: int) -> list[str]:
@@ -167,6 +190,9 @@ class Step:
         What the edge multiplies the flow by, see `rankfold.rankers.flow.Flow`.
     score : float
         Score of ``end``.
+    end_place, start_place : int or None
+        Place of ``end`` among the nearest neighbours of ``start``, and of ``start`` among those of
+        ``end``; 1 is the nearest. None where it is not one of them. An edge needs one of both.
     """
 
     start: int | None
@@ -174,6 +200,8 @@ class Step:
     weight: float
     factor: float
     score: float
+    end_place: int | None = None
+    start_place: int | None = None
 
 
 @dataclass(frozen=True)

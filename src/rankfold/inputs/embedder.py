@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -26,9 +27,22 @@ Embed = Callable[[list[str]], Any]
 """What turns texts into rows of an array."""
 
 
+@contextmanager
+def quiet_import() -> Iterator[None]:
+    """Undo what a package does to the logging of the whole process when it is imported."""
+    root = logging.getLogger()
+    handlers, level = [*root.handlers], root.level
+    try:
+        yield
+    finally:
+        root.handlers[:] = handlers
+        root.setLevel(level)
+
+
 def _wordllama(_: str) -> Embed:
     try:
-        import wordllama
+        with quiet_import():
+            import wordllama
     except ImportError:
         raise MissingExtraError("wordllama", "wordllama") from None
     # The model comes inside of the package: nothing may be downloaded.

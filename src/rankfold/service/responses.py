@@ -175,6 +175,11 @@ class PathStep(BaseModel):
     weight: float
     factor: float
     score: float
+    end_place: int | None = Field(
+        description="Place of `end` among the nearest neighbours of `start`; null where it is not "
+        "one of them."
+    )
+    start_place: int | None = Field(description="That of `start` among those of `end`.")
 
 
 class StrongestPath(BaseModel):

@@ -29,7 +29,7 @@ def serve():
     words = [sys.executable, "-m", "rankfold", "serve", "--port", "0"]
     ended = subprocess.run(words, capture_output=True, text=True, check=False)
     assert ended.returncode == 1
-    raise MissingExtraError("serve", "serve") if "rankfold[serve]" in ended.stderr else ValueError
+    raise MissingExtraError("serve", "serve") if "extra 'serve'" in ended.stderr else ValueError
 
 
 def integration(name):

@@ -177,7 +177,8 @@ export class AnswerView {
     await this.fetchPoints(ids, signal);
     if (signal.aborted) return;
     this.context = context;
-    this.textColumn = this.hasImages ? null : textColumn(info.columns, ids.map((id) => this.payload(id)));
+    const told = [...new Set(ids)].map((id) => this.payload(id)); // both lists may have the same points
+    this.textColumn = this.hasImages ? null : (info.embedder?.column ?? textColumn(info.columns, told));
     if (!sameQuery) this.marks.clear();
     this.recolour(flow && !sameQuery);
     this.showLists();

@@ -17,7 +17,7 @@ import { formatParts, highlightResult, rankShift } from "./results.js";
  * @property {number} score
  * @property {number} shape the score by shape alone
  * @property {{kind: string, weight: number, horizon: number, hubness: number}|null} fused
- * @property {{steps: {start: Id|null, end: Id, weight: number, score: number}[], share: number|null, example: number}|null} path
+ * @property {{steps: {start: Id|null, end: Id, weight: number, score: number, end_place: number|null, start_place: number|null}[], share: number|null, example: number}|null} path
  * @property {string} path_state
  * @property {number} n_visited
  * @property {boolean} first_graph
@@ -87,14 +87,15 @@ function showCard({
   const byDistance = reason && !filtered ? reason.distance_rank : plain;
   const byShape = reason && !filtered ? reason.score_rank : shape;
   const shift = byShape === undefined ? null : rankShift(byShape, byDistance, depth);
-  const image = imageOf(id);
+  const image = imageOf(id),
+    ranked = byDistance !== undefined || byShape !== undefined;
   const ranks = () => {
     // Points that are in neither answer are beyond both, or do not meet the filter.
     if (filtered && plain === undefined && shape === undefined) {
       const beyond = complete ? "" : `is beyond ${depth.toLocaleString("en-GB")}, or `;
       return [make("small", {}, `${beyond}does not meet the filter`)];
     }
-    if (byDistance === undefined && byShape === undefined)
+    if (!ranked)
       return [make("small", {}, `is not among the first ${depth.toLocaleString("en-GB")}, by distance or by shape`)];
     return [
       rankLabel(byDistance, depth, "by distance"),
@@ -106,7 +107,7 @@ function showCard({
   const left = make(
     "div",
     {},
-    make("h2", {}, image ? make("img", { src: image, alt: "" }) : null, `Why is ${formatId(id)} here?`),
+    make("h2", {}, image ? make("img", { src: image, alt: "" }) : null, ranked ? `Why is ${formatId(id)} here?` : formatId(id)),
     make("p", { class: "places", "data-testid": "why-places" }, ...ranks()),
     make("p", { class: "facts", "data-testid": "why-parts" }, describeScore(reason, parts)),
     make("p", { class: "facts", "data-testid": "why-facts" }, describePayload(payload, text)),
@@ -173,12 +174,19 @@ function describePath({ path, path_state: state, n_visited: visited, fused }) {
   if (path.share === null) share = "It illustrates the score, which is no sum over paths.";
   else if (path.share >= 0.001)
     share = `It alone brings ${formatPercent(path.share)} of the ${fused ? "shape score" : "score"}; all paths add up.`;
-  if (path.steps.length === 1) {
-    const [{ start, end }] = path.steps;
-    const other = start === null ? "your vector" : formatId(start);
-    return `The strongest path has 1 step: ${formatId(end)} and ${other} are neighbours; at least one is among the nearest of the other. ${share}`;
-  }
+  if (path.steps.length === 1) return `The strongest path has 1 step: ${describeNeighbours(path.steps[0])} ${share}`;
   return `The strongest path has ${formatCount(path.steps.length, "step")} from neighbour to neighbour. ${share}`;
+}
+
+/** Whose neighbour is whose. @param {{start: Id|null, end: Id, end_place: number|null, start_place: number|null}} step */
+function describeNeighbours({ start, end, end_place: endPlace, start_place: startPlace }) {
+  const one = formatId(end),
+    other = start === null ? "your vector" : formatId(start);
+  if (endPlace === null && startPlace === null) return `${one} and ${other} are joined in the graph.`;
+  if (endPlace === null) return `${other} is number ${startPlace} among the nearest of ${one}; ${one} is not among those of ${other}.`;
+  const first = `${one} is number ${endPlace} among the nearest of ${other}`;
+  if (startPlace !== null) return `${first}, and ${other} number ${startPlace} among those of ${one}.`;
+  return start === null ? `${first}.` : `${first}; ${other} is not among those of ${one}.`;
 }
 
 /** @param {{start: Id|null, end: Id, weight: number}[]} steps @param {(id: Id) => string|null} imageOf */

@@ -7,7 +7,7 @@ import { parseId } from "./query.js";
 /** @typedef {import("./api.js").Id} Id */
 /** @typedef {import("./api.js").Info} Info */
 /** @typedef {import("./main.js").Page} Page */
-/** @typedef {{id: Id, text: string|null}} Suggestion */
+/** @typedef {{id: Id, text: string|null, image: string|null}} Suggestion */
 
 const MAX_IDS = 5;
 const MAX_FOUND = 6;
@@ -39,7 +39,23 @@ export function typedWords(typed) {
 
 /** Where the texts of suggestions come from. @param {Info} info @param {string|null} shown */
 function textColumn(info, shown) {
-  return info.embedder?.column ?? shown ?? info.text_columns[0];
+  return info.embedder?.column ?? shown ?? info.text_columns?.[0];
+}
+
+/**
+ * What a request brings, or something else where the server refuses it or nobody waits for it: what is typed need
+ * not be words yet, and the box works without.
+ * @param {Promise<any>} request
+ * @param {any} instead
+ */
+async function tolerated(request, instead) {
+  try {
+    return await request;
+  } catch (error) {
+    const known = error instanceof api.ApiError || (error instanceof DOMException && error.name === "AbortError");
+    if (!known) throw error;
+    return instead;
+  }
 }
 
 export class SearchBox {
@@ -79,24 +95,32 @@ export class SearchBox {
 
   /** @param {string} typed */
   async suggest(typed) {
-    const { info, maps } = this.page;
-    if (!info) return;
-    const ids = completions(maps.layout?.ids ?? [], typed, MAX_IDS).map((id) => ({ id, text: null }));
     const running = (this.running = new AbortController());
-    let found = [];
-    if (info.text_columns?.length && /[\p{L}\p{N}]/u.test(typed)) {
-      try {
-        const column = textColumn(info, this.page.answer.textColumn);
-        const results = await api.find(info.name, typedWords(typed), [column], MAX_FOUND, running.signal);
-        found = results.map((one) => ({ id: one.id, text: String(one.payload[column] ?? "") }));
-      } catch (error) {
-        const known = error instanceof api.ApiError || (error instanceof DOMException && error.name === "AbortError");
-        if (!known) throw error; // what is typed need not be words yet, and the box works without
-      }
-    }
-    if (running.signal.aborted || document.activeElement !== this.input) return;
-    const listed = new Set(ids.map((one) => one.id));
-    this.show([...ids, ...found.filter((one) => !listed.has(one.id))]);
+    const suggestions = await this.find(typed, running.signal);
+    if (!running.signal.aborted && document.activeElement === this.input) this.show(suggestions);
+  }
+
+  /**
+   * Points whose ids begin with what was typed, then those that hold its words.
+   * @param {string} typed
+   * @param {AbortSignal} signal
+   * @returns {Promise<Suggestion[]>}
+   */
+  async find(typed, signal) {
+    const { info, maps, answer } = this.page;
+    if (!info) return [];
+    const column = textColumn(info, answer.textColumn);
+    const ids = completions(maps.layout?.ids ?? [], typed, MAX_IDS);
+    const words = column !== undefined && /[\p{L}\p{N}]/u.test(typed);
+    const [found] = await Promise.all([
+      words ? tolerated(api.find(info.name, typedWords(typed), [column], MAX_FOUND, signal), []) : [],
+      tolerated(answer.fetchPoints(ids, signal), null),
+    ]);
+    const texts = new Map(found.map((one) => [one.id, one.payload[column]]));
+    return [...new Set([...ids, ...texts.keys()])].map((id) => {
+      const text = texts.get(id) ?? answer.payload(id)[column];
+      return { id, text: typeof text === "string" ? text : null, image: answer.image(id) };
+    });
   }
 
   /** @param {Suggestion[]} suggestions */
@@ -107,6 +131,7 @@ export class SearchBox {
         const option = make(
           "li",
           { id: `suggestion-${index}`, role: "option", "aria-selected": "false", "data-testid": "suggestion" },
+          one.image === null ? null : make("img", { src: one.image, alt: "" }),
           make("b", {}, formatId(one.id)),
           one.text === null ? null : make("span", {}, truncate(one.text, MAX_TEXT)),
         );
@@ -158,19 +183,25 @@ export class SearchBox {
     this.input.select();
   }
 
-  /** Ask with what is chosen; else with the id that was typed; else with the text. */
-  submit() {
+  /** Ask with what is chosen; else with the id that was typed; else with the text, or what holds its words. */
+  async submit() {
     const chosen = this.shown[this.active],
-      text = this.input.value.trim();
+      text = this.input.value.trim(),
+      { info, maps, answer } = this.page;
     if (chosen) return this.choose(chosen.id);
-    if (!text) return;
+    if (!text || !info) return;
     // A number may also be the text of an id: take what the map has.
     const id = parseId(text),
-      known = this.page.maps.layout?.rows;
+      known = maps.layout?.rows;
     const found = known?.has(id) ? id : known?.has(text) ? text : null;
     this.close();
-    if (found === null && this.page.info?.embedder) this.page.askWithText(text);
-    else this.page.askWithPoint(found ?? id, false);
+    if (found === null && info.embedder) this.page.askWithText(text);
+    else if (found === null && info.text_columns?.length && answer.lacks([id])) {
+      const running = (this.running = new AbortController());
+      const [first] = await this.find(text, running.signal);
+      if (running.signal.aborted) return;
+      this.page.askWithPoint(first?.id ?? id, false);
+    } else this.page.askWithPoint(found ?? id, false);
     this.input.select();
   }
 }

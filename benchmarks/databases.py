@@ -11,8 +11,9 @@ trips are all exchanges of a query. "Same" is the share of answers whose members
 
 "Near" is a query by the fourth result of it, whose region is mostly known.
 
-With --attach, a table of 200,000 vectors of 384 features in PostgreSQL is attached in a process of
-its own: seconds of every stage, and its largest memory beside that before. --points attaches fewer.
+With --attach, a table of 200,000 vectors of 384 features in PostgreSQL, which lie near a space of 24
+dimensions, is attached in a process of its own on all cores, with n_neighbors=10 and recall=0.95:
+seconds of every stage, and its largest memory beside that before. --points attaches fewer.
 """
 
 import json

@@ -247,7 +247,8 @@ class Database(ABC):
         with self.exchange():
             return method(*args, **options)
 
-    def told(self, error: Exception) -> tuple[str, str]:
+    @staticmethod
+    def told(error: Exception) -> tuple[str, str]:
         """Return what the client says: where ``errors`` looks for signs, and what is shown."""
         return str(error), str(error)
 

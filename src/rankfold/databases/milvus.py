@@ -90,7 +90,7 @@ class Milvus(Database):
             return MilvusClient(uri, db_name=name, **how)
         except FAILURES as error:
             place = backend.without_password(address)
-            raise backend.explained(*_told(error), place, ERRORS) from error
+            raise backend.explained(*cls.told(error), place, ERRORS) from error
 
     def describe(self, vector: str | None, key: str | None, metric: Metric | None) -> None:
         if self.place.startswith("milvus:///"):
@@ -188,8 +188,11 @@ class Milvus(Database):
             self._call("drop_collection", self.table + SIDE)
             self._has_side = False
 
-    def told(self, error: Exception) -> tuple[str, str]:
-        return _told(error)
+    @staticmethod
+    def told(error: Exception) -> tuple[str, str]:
+        details = getattr(error, "details", None)  # of gRPC, whose text is a report of many lines
+        said = getattr(error, "message", "") or (details() if callable(details) else "") or error
+        return f"{getattr(error, 'code', '')} {error} {said}", str(said)
 
     def _load_collection(self, name: str) -> None:
         if self._call("get_load_state", name)["state"].name != "Loaded":
@@ -234,12 +237,6 @@ class Milvus(Database):
 
 def _is_no_error(record: logging.LogRecord) -> bool:
     return record.levelno < logging.WARNING
-
-
-def _told(error: Exception) -> tuple[str, str]:
-    details = getattr(error, "details", None)  # of gRPC, whose text is a report of many lines
-    said = str(getattr(error, "message", "") or (details() if callable(details) else "") or error)
-    return f"{getattr(error, 'code', '')} {error} {said}", said
 
 
 def _expression(where: Any) -> tuple[str, dict[str, Any]]:

@@ -237,7 +237,8 @@ class PostgreSQL(Database):
             finally:
                 self._here.connection = None
 
-    def told(self, error: Exception) -> tuple[str, str]:
+    @staticmethod
+    def told(error: Exception) -> tuple[str, str]:
         code, text = getattr(error, "sqlstate", None), str(error)
         return code or f"no code: {text}", text.rsplit("FATAL:", 1)[-1]
 

@@ -4,23 +4,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from threading import RLock
 from typing import Any
 
 from rankfold.databases import backend
-from rankfold.databases.backend import (
-    FIELDS,
-    MANIFEST,
-    SIDE,
-    Database,
-    GoneError,
-    Key,
-    Page,
-    Record,
-)
+from rankfold.databases.backend import FIELDS, MANIFEST, SIDE, Database, GoneError, Key, Page
 from rankfold.errors import DatabaseError, InputError, MissingExtraError, UnreachableError
 from rankfold.solvers import Adjacency
 from rankfold.types import FloatArray
@@ -145,8 +136,8 @@ class Qdrant(Database):
             return {}
         return backend.unpacked_edges(_records(found))
 
-    def load(self, ids: Sequence[str], fields: Sequence[str]) -> list[Record]:
-        found: list[Record] = []
+    def load(self, ids: Sequence[str], fields: Sequence[str]) -> list[backend.Record]:
+        found: list[backend.Record] = []
         if MANIFEST in ids:
             with suppress(GoneError):
                 manifests = self.call(self.client.retrieve, self.table + SIDE, [0])
@@ -158,11 +149,11 @@ class Qdrant(Database):
             found += _records(points)
         return found
 
-    def load_all(self, size: int) -> Iterator[list[Record]]:
+    def load_all(self, size: int) -> Iterator[list[backend.Record]]:
         for points in self._scroll(HAS_ROW, size, with_payload=[FIELD]):
             yield _records(points)
 
-    def store(self, records: Sequence[Record]) -> None:
+    def store(self, records: Sequence[backend.Record]) -> None:
         rows = {r["id"]: r for r in records}
         if manifest := rows.pop(MANIFEST, None):
             side = self.table + SIDE
@@ -170,14 +161,17 @@ class Qdrant(Database):
                 self.call(self.client.create_collection, side, vectors_config={})
             point = models.PointStruct(id=0, vector={}, payload=dict(manifest))
             self.call(self.client.upsert, side, [point])
-        fields = {
-            json.loads(name): {field: row[field] for field in FIELDS} for name, row in rows.items()
-        }
-        try:
-            self._set(fields)
-        except GoneError:
-            there = self.matching(list(fields), None)
-            self._set({key: row for key, row in fields.items() if key in there})
+        fields = {json.loads(name): {f: row[f] for f in FIELDS} for name, row in rows.items()}
+        there = self.matching(list(fields), None)  # a point that is not there would be an error
+        operations = [
+            models.SetPayloadOperation(
+                set_payload=models.SetPayload(payload={FIELD: row}, points=[key])
+            )
+            for key, row in fields.items()
+            if key in there
+        ]
+        if operations:
+            self.call(self.client.batch_update_points, self.table, operations)
 
     def remove(self, ids: Sequence[str]) -> None:
         self._clear([json.loads(name) for name in ids])
@@ -206,7 +200,8 @@ class Qdrant(Database):
             ]
             self.call(self.client.update_vectors, self.table, points)
 
-    def told(self, error: Exception) -> tuple[str, str]:
+    @staticmethod
+    def told(error: Exception) -> tuple[str, str]:
         if isinstance(error, UnexpectedResponse):
             return str(error.status_code), error.content.decode(errors="replace")
         if isinstance(error, KeyError | ValueError | RuntimeError):
@@ -232,16 +227,6 @@ class Qdrant(Database):
             if offset is None:
                 return
 
-    def _set(self, rows: Mapping[Key, Record]) -> None:
-        operations = [
-            models.SetPayloadOperation(
-                set_payload=models.SetPayload(payload={FIELD: row}, points=[key])
-            )
-            for key, row in rows.items()
-        ]
-        if operations:
-            self.call(self.client.batch_update_points, self.table, operations)
-
     def _clear(self, keys: Sequence[Key]) -> None:
         with suppress(GoneError):  # said of some points after it was done for all others
             self.call(self.client.delete_payload, self.table, [FIELD], points=keys)
@@ -262,5 +247,5 @@ def _filter(where: Any) -> models.Filter:
         ) from None
 
 
-def _records(points: Iterable[Any]) -> list[Record]:
+def _records(points: Iterable[Any]) -> list[backend.Record]:
     return [{"id": backend.as_id(p.id), **p.payload[FIELD]} for p in points if p.payload]

@@ -11,7 +11,7 @@ trips are all exchanges of a query. "Same" is the share of answers whose members
 
 "Near" is a query by the fourth result of it, whose region is mostly known.
 
-With --attach, a table of 200,000 vectors of 384 features in PostgreSQL, which lie near a space of 24
+With --attach, a table of 200,000 vectors of 384 features in PostgreSQL, in a space of 24
 dimensions, is attached in a process of its own on all cores, with n_neighbors=10 and recall=0.95:
 seconds of every stage, and its largest memory beside that before. --points attaches fewer.
 """

@@ -30,7 +30,7 @@ install: $(INSTALLED)
 # minutes. It does not know mirrors that pip was told of, so pip has the last word.
 define set-up
 	@if command -v uv >/dev/null 2>&1; then \
-		uv venv --quiet --allow-existing --python '>=3.11' $(VENV) && \
+		uv venv --quiet --allow-existing --seed --python '>=3.11' $(VENV) && \
 		uv pip install --quiet --python $(BIN)/python -e '.[$(1)]'; \
 	else \
 		echo "setting up $(VENV): this takes a minute or two, once"; \

@@ -127,3 +127,10 @@ def test_two_fingers_zoom_both_maps(shown, page, context):
     assert shown.answers == answers
     shown["fit"].tap()
     expect(shown["map-shape"]).to_have_attribute("data-zoomed", "false")
+
+
+def test_the_query_comes_first_and_results_before_what_can_be_set(shown):
+    shown.open("#two-moons?ids=17")
+    parts = ("ask-form", "map-plain", "list-shape", "slider-k")
+    tops = [shown[part].bounding_box()["y"] for part in parts]
+    assert tops == sorted(tops)

@@ -9,7 +9,7 @@ from typing import Any
 import numba
 from numba.core import event
 
-TOLD = "Compiling for this machine: this takes some seconds, once."
+TOLD = "Compiling for this machine: some seconds, once for each kind of query."
 
 LONG = "rankfold.solvers."
 """Modules whose code takes seconds to compile; all others take less."""

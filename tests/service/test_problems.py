@@ -139,3 +139,11 @@ def test_the_inside_is_told_to_the_log_alone(caplog, kind, status):
     assert record.name == "rankfold.service"
     assert "secret" in str(record.exc_info[1])
     assert record.request_id == problem["request_id"]
+
+
+def test_a_single_query_is_to_be_put_into_a_list(client):
+    said = client.post("/v1/indexes/two-moons/query", json={"ids": [3], "limit": 2})
+    assert said.status_code == 422
+    told = {error["field"]: error["message"] for error in said.json()["errors"]}
+    assert told["queries"] == "a list of queries is expected, also of one: {'queries': [{...}]}"
+    assert told["limit"].endswith("What is called 'limit' elsewhere is 'top' here.")

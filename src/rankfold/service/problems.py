@@ -53,6 +53,8 @@ def _field_and_message(error: Any, body: Any) -> tuple[str, str]:
     name = _path(parts, body, error["type"]) if origin == "body" else _joined(parts)
     if error["type"] == "extra_forbidden":
         return name, _unknown(str(parts[-1]))
+    if (error["type"], name) == ("missing", "queries") and isinstance(body, dict) and body:
+        return name, "a list of queries is expected, also of one: {'queries': [{...}]}"
     return name or str(origin), error["msg"].removeprefix("Value error, ")
 
 

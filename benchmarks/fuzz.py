@@ -406,6 +406,7 @@ def of_arrays(folder):
 def of_graph():
     """Alter the graph that an index keeps; ask it by every solver, also after a change."""
     import numpy as np
+    from scipy import sparse
 
     from rankfold import RAN
     from rankfold.errors import InputError
@@ -421,6 +422,8 @@ def of_graph():
 
     def test(content):
         crafted = altered(content, whole)
+        if len(content) % 2:
+            crafted = both_ways(crafted)
         engine = DynamicEngine.restore(dict(arrays), engine_settings)
         try:
             check_state({**arrays, **crafted}, engine_settings)
@@ -430,6 +433,21 @@ def of_graph():
         ask(engine)
         engine.apply(engine.plan([3], np.ones((2, 4))))
         ask(engine)
+
+    def both_ways(crafted):
+        """Return a graph whose weights are from 0 to 1, the same both ways, if it is one at all."""
+        try:
+            starts, indices, weights = (crafted[name] for name in whole)
+            rows = sparse.csr_array((weights.astype(float), indices, starts), shape=(200, 200))
+            rows.check_format(full_check=True)
+        except (KeyError, ValueError, TypeError):
+            return crafted
+        rows.data = np.clip(np.nan_to_num(rows.data), 0, 1).astype(np.float32)
+        rows = rows.maximum(rows.T)
+        rows.setdiag(0)
+        rows = sparse.csr_array(rows)
+        rows.eliminate_zeros()
+        return KeptGraph(few, rows.indptr, rows.indices, rows.data).arrays()
 
     def ask(engine):
         for solver in ("region", "cg", "direct"):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rankfold import Index
-from rankfold.errors import StorageError
+from rankfold.errors import InputError, StorageError
 from rankfold.index import backend
 from rankfold.neighbors import check_state
 from rankfold.storage import Store
@@ -84,6 +84,9 @@ def test_a_copy_keeps_it_and_few_points_need_none(path, tmp_path, monkeypatch):
         ("graph_weights", -1.0, "'graph_weights' holds NaN or negative"),
         ("graph_weights", np.inf, "'graph_weights' holds NaN or infinity"),
         ("graph_starts", 7, "'graph_starts' does not part 'graph_indices'"),
+        ("graph_indices", 0, "'graph_indices' joins a point to itself"),
+        ("graph_indices", 299, "'graph_weights' holds others than 0 to 1, the same both ways"),
+        ("graph_weights", 0.123, "'graph_weights' holds others than 0 to 1, the same both ways"),
     ],
 )
 def test_a_graph_that_is_none_is_refused(path, name, value, message):
@@ -93,6 +96,23 @@ def test_a_graph_that_is_none_is_refused(path, name, value, message):
     arrays[name][0] = value
     with pytest.raises(ValueError, match=message):
         check_state(arrays, settings)
+
+
+@pytest.mark.parametrize("kind", ["one way", "twice one way", "too heavy"])
+def test_a_graph_on_which_a_query_could_go_on_for_ever_is_refused(path, kind):
+    with Store.open(path) as store:
+        arrays, settings = dict(store.arrays), store.settings["engine"]
+    check_state(arrays, settings)
+    part = {name: np.array(arrays[name]) for name in arrays if name.startswith("graph_")}
+    if kind == "too heavy":
+        part["graph_weights"] *= 1e30
+    else:
+        times = 1 if kind == "one way" else 2
+        for name, more in (("graph_indices", [0] * times), ("graph_weights", [0.5] * times)):
+            part[name] = np.append(part[name], np.array(more, dtype=part[name].dtype))
+        part["graph_starts"][-1] += times
+    with pytest.raises(InputError, match="the same both ways"):
+        check_state({**arrays, **part}, settings)
 
 
 def test_missing_rows_are_refused(path):

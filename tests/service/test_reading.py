@@ -11,7 +11,7 @@ from rankfold.datasets.synthetic import rings
 from rankfold.errors import InputError
 from rankfold.methods import METHODS
 from rankfold.rankers import RANKERS
-from rankfold.service import create_app
+from rankfold.service import create_app, handlers
 from rankfold.service.handlers import Served, answer_all, draw, look_up
 from rankfold.service.requests import LookupRequest, QueryRequest
 from rankfold.service.responses import Info
@@ -457,3 +457,56 @@ def test_an_index_can_name_a_point_to_begin_with(digits, named, told):
         running(create_app({"digits": index})) as client,
     ):
         assert client.get("/v1/indexes/digits").json()["query"] == told
+
+
+@pytest.fixture(scope="module")
+def texts():
+    """Return a client of an index of twenty points with a text of 100 characters each."""
+    X, payload = np.eye(20), {"text": ["word " * 20] * 20, "number": range(20)}
+    with Index.build(X, payload=payload) as index, running(create_app({"texts": index})) as client:
+        yield client
+
+
+@pytest.mark.parametrize(
+    ("verb", "body", "field"),
+    [
+        ("query", {"queries": [{"ids": [1], "top": 5}, {"ids": [2], "top": 6}]}, "queries[1]"),
+        ("find", {"words": "word", "top": 11}, None),
+        ("scroll", {"top": 11}, None),
+        ("points", {"ids": list(range(11))}, None),
+    ],
+)
+def test_an_answer_holds_only_so_much_payload(texts, monkeypatch, verb, body, field):
+    path = f"/v1/indexes/texts/{verb}"
+    monkeypatch.setattr(handlers, "MOST_LETTERS", 1100)
+    assert texts.post(path, json=body).status_code == 200
+    monkeypatch.setattr(handlers, "MOST_LETTERS", 1000)
+    refused = texts.post(path, json=body)
+    assert refused.status_code == 422
+    assert "more than 1,000 characters of payload; name the columns" in refused.json()["detail"]
+    assert [error["field"] for error in refused.json()["errors"]] == ([field] if field else [])
+    if verb != "query":
+        assert texts.post(path, json={**body, "columns": ["number"]}).status_code == 200
+
+
+def test_a_map_holds_only_so_much_of_a_column(texts, monkeypatch):
+    monkeypatch.setattr(handlers, "AT_ONCE", 3)
+    monkeypatch.setattr(handlers, "MOST_LETTERS", 1000)
+    asked = "/v1/indexes/texts/map?column="
+    assert texts.get(f"{asked}number").json()["values"] == list(range(20))
+    refused = texts.get(f"{asked}text")
+    assert refused.status_code == 422
+    assert refused.json()["errors"][0]["field"] == "column"
+
+
+@pytest.mark.parametrize(("verb", "body"), [("scroll", {"top": 3}), ("points", {"ids": [1, 2, 3]})])
+def test_an_answer_holds_only_so_many_vectors(texts, monkeypatch, verb, body):
+    monkeypatch.setattr(handlers, "MOST_NUMBERS", 59)
+    path = f"/v1/indexes/texts/{verb}"
+    assert texts.post(path, json=body).status_code == 200
+    refused = texts.post(path, json={**body, "vectors": True})
+    assert refused.status_code == 422
+    assert "vectors of 3 points, but may hold those of 2" in refused.json()["detail"]
+    monkeypatch.setattr(handlers, "MOST_NUMBERS", 60)
+    found = texts.post(path, json={**body, "vectors": True}).json()
+    assert [len(point["vector"]) for point in found["points"]] == [20] * 3

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
+from itertools import pairwise
+from os import urandom
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -193,6 +195,17 @@ class Round:
     kept: bool
 
 
+ENTRIES = 2**18
+"""Entries of a graph that are compared at once."""
+
+
+def _mixed(code: Any, factor: np.uint64) -> Any:
+    """Return hash values of whole numbers, which depend on the factor in every bit."""
+    code = (code ^ (code >> np.uint64(31))) * factor
+    code = (code ^ (code >> np.uint64(29))) * np.uint64(0x9E3779B97F4A7C15)
+    return (code ^ (code >> np.uint64(32))) * factor
+
+
 class KeptGraph(NamedTuple):
     """RAN's plain graph ``W = (S + S') / 2``, as an index keeps it beside its lists.
 
@@ -220,6 +233,32 @@ class KeptGraph(NamedTuple):
         """Make it from its arrays."""
         parts = (arrays[f"graph_{name}"] for name in ("starts", "indices", "weights"))
         return cls(n_neighbors, *parts)
+
+    def check(self) -> None:
+        """Require weights of 0 to 1, the same both ways, between different points.
+
+        On other graphs a solver may go on for ever. Entries are compared by a sum of hash values,
+        those above the diagonal less those below; nobody knows beforehand how they are hashed.
+        """
+        salt, factor = (np.uint64(int.from_bytes(urandom(8), "little") | 1) for _ in range(2))
+        most = float(self.weights.max(initial=0.0))
+        total, n_points = 0, len(self.starts) - 1
+        ends = np.searchsorted(self.starts, np.arange(0, len(self.indices), ENTRIES))
+        cuts = np.unique([0, *ends.tolist(), n_points]).tolist()
+        for first, last in pairwise(cuts):
+            part = slice(int(self.starts[first]), int(self.starts[last]))
+            lengths = np.diff(self.starts[first : last + 1])
+            source = np.repeat(np.arange(first, last, dtype=np.uint64), lengths)
+            target = self.indices[part].astype(np.uint64)
+            if (source == target).any():
+                raise InputError("array 'graph_indices' joins a point to itself")
+            code = np.minimum(source, target) << np.uint64(32) | np.maximum(source, target)
+            code = _mixed(code, salt)
+            bits = self.weights[part].view(f"u{self.weights.itemsize}").astype(np.uint64)
+            code = _mixed(code + bits, factor)
+            total += int(np.where(source < target, code, -code).sum())
+        if total % 2**64 or most > 1:
+            raise InputError("array 'graph_weights' holds others than 0 to 1, the same both ways")
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -48,6 +48,13 @@ GIVEN = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/]+={0,2
 """Pictures of pixels only: SVG is a document that can hold scripts and addresses."""
 
 
+MOST_LETTERS, MOST_NUMBERS = 2**25, 2**21
+"""Characters of payload, and numbers of vectors, that an answer may hold."""
+
+AT_ONCE = 2000
+"""Points whose values in a column are read before they are counted."""
+
+
 @dataclass(frozen=True)
 class Pixels:
     """How the vectors of an index are pictures, row by row, grey or red, green and blue.
@@ -296,11 +303,13 @@ def list_all(indexes: Iterable[Served]) -> dict[str, Any]:
 
 def answer_all(served: Served, queries: list[QueryRequest]) -> list[dict[str, Any]]:
     """Answer queries one after the other, for as long as somebody waits for them."""
-    answers = []
+    answers, n_letters = [], 0
     for place, query in enumerate(queries):
         check_stopped()
         with about(f"queries[{place}]"):
-            answers.append(answer(ask(served, query), query))
+            found = answer(ask(served, query), query)
+            n_letters = check_letters((hit["payload"] for hit in found["results"]), n_letters)
+        answers.append(found)
     return answers
 
 
@@ -442,6 +451,7 @@ def find(served: Served, wanted: FindRequest) -> dict[str, Any]:
             error.argument = "text_columns" if error.argument == "columns" else error.argument
             raise
     payload = rows(found.payload, len(found), wanted.columns)
+    check_letters(payload)
     listed = zip(found.ids, found.scores.tolist(), payload, strict=True)
     names = "id", "score", "payload"
     return {"results": [dict(zip(names, row, strict=True)) for row in listed]}
@@ -457,6 +467,8 @@ def scroll(served: Served, wanted: ScrollRequest) -> dict[str, Any]:
     index = required_index(served)
     with index.reading():
         check_columns(wanted.columns, index.columns)
+        if wanted.vectors:
+            check_numbers(min(wanted.top, len(index)), index, "top")
         found = index.scroll(
             wanted.where, top=wanted.top, after=wanted.after, vectors=wanted.vectors
         )
@@ -465,6 +477,7 @@ def scroll(served: Served, wanted: ScrollRequest) -> dict[str, Any]:
             point["payload"] = {name: point["payload"][name] for name in wanted.columns}
         if wanted.vectors:
             point["vector"] = point["vector"].tolist()
+    check_letters(point["payload"] for point in found)
     return {"points": found}
 
 
@@ -490,6 +503,8 @@ def look_up(served: Served, wanted: LookupRequest) -> dict[str, Any]:
     with index.reading():
         pixels = image_of(index.info())
         check_columns(wanted.columns, index.columns)
+        if wanted.vectors:
+            check_numbers(len(wanted.ids), index, "ids")
         with about("ids"):
             vectors = index.vectors(wanted.ids) if wanted.vectors or wanted.images else None
             payload = index.payload(wanted.ids)
@@ -499,6 +514,7 @@ def look_up(served: Served, wanted: LookupRequest) -> dict[str, Any]:
             wanted.ids, rows(payload, len(wanted.ids), wanted.columns), strict=True
         )
     ]
+    check_letters(point["payload"] for point in points)
     if wanted.vectors and vectors is not None:
         for point, vector in zip(points, vectors.tolist(), strict=True):
             point["vector"] = vector
@@ -518,7 +534,7 @@ def draw(served: Served, column: str | None, limit: int) -> dict[str, Any]:
         if column is not None:
             check_columns([column], known["columns"], "column")
         ids, places = index.places(limit)
-        values = None if column is None else index.payload(ids, [column])[column]
+        values = None if column is None else _column(index, ids, column)
     return {
         "ids": ids,
         "places": b64encode(places.astype("<f4").tobytes()).decode(),
@@ -527,6 +543,42 @@ def draw(served: Served, column: str | None, limit: int) -> dict[str, Any]:
         "layout": known["layout"] or kind_without_map(known["features"]),
         "version": version_of(known),
     }
+
+
+def _column(index: Index | Collection, ids: list[Any], column: str) -> list[Any]:
+    """Return the values of a column, unless they are too much for an answer."""
+    values: list[Any] = []
+    n_letters = 0
+    for start in range(0, len(ids), AT_ONCE):
+        check_stopped()
+        found = index.payload(ids[start : start + AT_ONCE], [column])[column]
+        with about("column"):
+            n_letters = check_letters([dict(enumerate(found))], n_letters)
+        values += found
+    return values
+
+
+def check_letters(payload: Iterable[Mapping[Any, Any]], before: int = 0) -> int:
+    """Return how many characters of texts an answer holds, with those before; require few."""
+    texts = (value for row in payload for value in row.values() if isinstance(value, str))
+    total = before + sum(map(len, texts))
+    if total > MOST_LETTERS:
+        raise InputError(
+            f"the answer would hold more than {MOST_LETTERS:,} characters of payload; name the "
+            "columns that you need, or ask for less at a time."
+        )
+    return total
+
+
+def check_numbers(n_points: int, index: Index | Collection, argument: str) -> None:
+    """Require no more numbers of vectors than an answer may hold."""
+    most = max(1, MOST_NUMBERS // int(index.info()["features"]))
+    if n_points > most:
+        raise InputError(
+            f"the answer would hold the vectors of {n_points} points, but may hold those of "
+            f"{most}; ask for fewer at a time.",
+            argument,
+        )
 
 
 def rows(

@@ -129,4 +129,6 @@ def test_commands_install_what_can_be_installed(published):
 
 def test_no_page_installs_by_name_what_is_not_published():
     for path in [*DOCS.rglob("*.md"), DOCS.parent / "README.md"]:
-        assert "pip install 'rankfold" not in path.read_text(), path
+        text = path.read_text()
+        assert "pip install 'rankfold" not in text, path
+        assert "rankfold[" not in text, path

@@ -97,7 +97,7 @@ LAYOUT = click.option(
     type=click.Choice(["auto", "graph", "pca", "none"]),
     default="auto",
     show_default=True,
-    help="How the map is drawn; auto is graph up to 200,000 points if rankfold[map] is installed.",
+    help="How the map is drawn; auto is graph up to 200,000 points if the extra map is installed.",
 )
 
 

@@ -811,7 +811,7 @@ class Index:
         ----------
         layout : {"auto", "graph", "pca", "none"}
             "pca" looks along the two directions in which the points spread most. "graph" lets
-            neighbours in RAN's graph come to lie together; it needs ``rankfold[map]``, and takes
+            neighbours in RAN's graph come to lie together; it needs the extra ``map``, and takes
             seconds for ten thousand points. "auto" is "graph" for 100 to 200,000 points
             where that is installed, else "pca". Points of one or two features lie where
             they lie ("plane"). "none" forgets the map.

@@ -1,5 +1,7 @@
 """/docs: all of the description, and nothing from elsewhere."""
 
+import html
+import json
 import re
 from html.parser import HTMLParser
 
@@ -61,6 +63,19 @@ def test_all_operations_and_fields_are_there(text, client):
         assert name in words
         for field in schema.get("properties", {}):
             assert field in words
+
+
+def test_operations_are_listed_first_and_show_what_they_take(text, client):
+    page = Page(text)
+    assert "post-v1-indexes-name-query" in page.anchors
+    assert "#post-v1-indexes-name-query" in page.addresses
+    contents, *described = text.split("<h2 ")
+    known = client.get("/openapi.json").json()
+    n_operations = sum(len(operations) for operations in known["paths"].values())
+    assert contents.count("<tr>") == n_operations
+    (query,) = [one for one in described if one.startswith('id="post-v1-indexes-name-query"')]
+    example = known["components"]["schemas"]["QueriesRequest"]["examples"][0]
+    assert html.escape(json.dumps(example)) in query
 
 
 def test_it_needs_no_key():

@@ -152,17 +152,46 @@ def reference_page(description: dict[str, Any]) -> str:
         f"<p>{_text(info['description'])}</p>",
         '<p>For programs: <a href="/openapi.json">/openapi.json</a>. <a href="/">The page</a>.</p>',
     ]
-    for path, operations in description["paths"].items():
-        for method, operation in operations.items():
-            parts += _operation(method.upper(), path, operation)
+    operations = [
+        (method.upper(), path, operation)
+        for path, known in description["paths"].items()
+        for method, operation in known.items()
+    ]
+    parts += _contents(operations)
+    for method, path, operation in operations:
+        parts += _operation(method, path, operation, schemas)
     parts.append("<h2>Bodies</h2>")
     for name, schema in schemas.items():
         parts += _schema(name, schema)
     return "\n".join([*parts, "</body></html>", ""])
 
 
-def _operation(method: str, path: str, operation: dict[str, Any]) -> Iterator[str]:
-    yield f"<h2><code>{method} {escape(path)}</code></h2>"
+def _anchor(method: str, path: str) -> str:
+    """Return the name of an operation within the page.
+
+    Examples
+    --------
+    >>> _anchor("POST", "/v1/indexes/{name}/query")
+    'post-v1-indexes-name-query'
+    """
+    return "-".join(re.findall(r"\w+", f"{method.lower()} {path}"))
+
+
+def _contents(operations: list[tuple[str, str, dict[str, Any]]]) -> Iterator[str]:
+    yield "<table>"
+    for method, path, operation in operations:
+        does, *_ = operation.get("description", "").split("\n\n")
+        yield (
+            f'<tr><td><a href="#{_anchor(method, path)}"><code>{method} {escape(path)}</code></a>'
+            f"</td><td>{_text(does)}</td></tr>"
+        )
+    yield "</table>"
+
+
+def _operation(
+    method: str, path: str, operation: dict[str, Any], schemas: dict[str, Any]
+) -> Iterator[str]:
+    yield f'<h2 id="{_anchor(method, path)}"><code>{method} {escape(path)}</code></h2>'
     yield f"<p>{_text(operation.get('description', ''))}</p>"
     parameters = operation.get("parameters", [])
     if parameters:
@@ -170,7 +199,11 @@ def _operation(method: str, path: str, operation: dict[str, Any]) -> Iterator[st
             (one["name"], one["schema"], one.get("description", "")) for one in parameters
         )
     if "requestBody" in operation:
-        yield f"<p>Takes {_type(_json_schema(operation['requestBody']))}.</p>"
+        body = _json_schema(operation["requestBody"])
+        examples = schemas.get(body.get("$ref", "").removeprefix(SCHEMAS), {}).get("examples", [])
+        yield f"<p>Takes {_type(body)}{', such as' if examples else ''}</p>"
+        for example in examples[:1]:
+            yield f"<pre>{escape(json.dumps(example))}</pre>"
     for status, answer in operation["responses"].items():
         schema = _json_schema(answer)
         kind = f": {_type(schema)}" if schema else ""

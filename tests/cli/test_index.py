@@ -239,7 +239,7 @@ def test_bad_files_are_one_line_and_change_nothing(call, index, vectors, tmp_pat
         (["build", "moons.npy", "-o", "x", "--size", "big"], 2, "such as 32x32"),
         (["build", "moons.npy", "-o", "x", "--recall", "4"], 2, "4.0 is not in the range"),
         (["build", "moons.npy", "-o", "x", "--neighbors", "few"], 2, "nor 'auto'"),
-        (["build", "moons.npy", "-o", "x", "--neighbors", "0"], 1, "--neighbors is 0"),
+        (["build", "moons.npy", "-o", "x", "--neighbors", "0"], 2, "--neighbors is 0"),
         (["build", "moons.npy", "-o", "x", "--id-column", "k"], 1, "--id-column is given"),
         (["build", "moons.npy", "-o", "x", "--ids", "two.txt"], 1, "has 400 points, but 'two.txt'"),
         (["build", "moons.npy", "-o", "no/x"], 1, "the folder 'no' does not exist"),

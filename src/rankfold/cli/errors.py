@@ -23,6 +23,10 @@ LEARNING_STOPPED = (
 )
 
 
+NUMBERS = ("integer", "integer range", "float", "float range", "count_or_auto", "budget", "fusion")
+"""Types of options that are numbers, as click calls them, where they have functions by those."""
+
+
 class Commands(click.Group):
     """A group whose commands never end in a traceback that users could have mended."""
 
@@ -77,10 +81,9 @@ def clear_errors(command: click.Command | None = None) -> Iterator[None]:
 
 def told_by_numbers(command: click.Command) -> set[str]:
     """Return the parameters of the library that a command line gives as numbers, or by --set."""
-    numbers = (click.types.IntParamType, click.types.FloatParamType)
-    names = {option.name or "" for option in command.params if isinstance(option.type, numbers)}
+    names = {option.name or "" for option in command.params if option.type.name in NUMBERS}
     settings = click.get_current_context().params.get("settings") or ()
-    return names | {name for name, _ in settings}
+    return names | {f"n_{name}" for name in names} | {name for name, _ in settings}
 
 
 def _mendable() -> tuple[type[Exception], ...]:

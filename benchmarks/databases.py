@@ -7,7 +7,8 @@ folder. All answers are the best ten, for points of the collection. "kNN" is the
 search for the nearest ten, without rankfold. "Cold" is the first query of a collection that was
 just opened, "warm" the same query again. All take turns, so that ratios are from one run. Round
 trips are all exchanges of a query. "Same" is the share of answers whose members and scores (to
-1e-5) are those of RAN on the same vectors in memory.
+1e-5) are those of RAN in memory. Both have the lists of one index of FAISS, as two may miss
+different neighbours.
 
 "Near" is a query by the fourth result of it, whose region is mostly known.
 
@@ -128,7 +129,8 @@ def measured(data, X, names, folder):
         address = DATABASES[name](place, X)
         k = {"n_neighbors": ranker.n_neighbors_}
         key = {"key": "id"} if name == "LanceDB" else {}
-        Collection.attach(address, "docs", **k, **key).close()
+        with patch.object(stages, "choose_engine", lambda *_: ranker.engine_):
+            Collection.attach(address, "docs", **k, **key).close()
         yield {"data": data, "in": name, **asked(address, key, X, ranker, queries)}
 
 

@@ -20,7 +20,7 @@ from rankfold.files import replacing
 from rankfold.graph.adaptive import choose_from_sample, stored_width
 from rankfold.index.backend import mapped, plain_graph
 from rankfold.neighbors import DynamicEngine, FaissEngine
-from rankfold.neighbors.dynamic import KINDS, Points, engine_settings, stored_length
+from rankfold.neighbors.dynamic import KINDS, HeldPoints, engine_settings, stored_length
 from rankfold.neighbors.exact import EXACT_LIMIT
 from rankfold.neighbors.faiss_indexes import InvertedIndex, nearest_cells, threads, trained
 from rankfold.neighbors.points import ExactPoints, FaissPoints
@@ -155,7 +155,7 @@ def arrays_of(scratch: Scratch, settings: dict[str, Any]) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=1)
-def opened(folder: str, settings: str) -> Points:
+def opened(folder: str, settings: str) -> HeldPoints:
     """Return the points of an engine, opened once by each worker."""
     known = json.loads(settings)
     points = KINDS[known["engine"]].restore(arrays_of(Scratch(folder), known), known)
@@ -383,7 +383,7 @@ def build_index(
 
 def _searched(
     work: TaskRunner, scratch: Scratch, metric: str, recall: float, exact: bool
-) -> Points:
+) -> HeldPoints:
     """Return the points with all that searches need, none of it in memory."""
     points = scratch.load("points")
     if exact:
@@ -394,7 +394,7 @@ def _searched(
 
 
 def _listed(
-    work: TaskRunner, scratch: Scratch, points: Points, n_neighbors: int, recall: float
+    work: TaskRunner, scratch: Scratch, points: HeldPoints, n_neighbors: int, recall: float
 ) -> dict[str, Any]:
     """Find the lists of all points; return the settings of their engine."""
     width = stored_width(n_neighbors, np.iinfo(np.int32).max)
@@ -419,7 +419,7 @@ def _arrays(
 
 
 def _described(
-    points: Points, n_neighbors: int, columns: tuple[Column, ...], layout: str | None
+    points: HeldPoints, n_neighbors: int, columns: tuple[Column, ...], layout: str | None
 ) -> Built:
     recall = points.recall_ if isinstance(points, FaissPoints) else 1.0
     kinds = {column.name: column.kind for column in columns}

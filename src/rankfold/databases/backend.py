@@ -46,7 +46,7 @@ the second is a whole number of 64 bits and the others are texts."""
 
 Metric = Literal["euclidean", "cosine"]
 What = Literal["vector", "payload", "nothing"]
-Explanation = tuple[str, type[RankfoldError], str]
+ErrorPattern = tuple[str, type[RankfoldError], str]
 """A pattern in what a database says, the error that it is, and what to do."""
 
 T = TypeVar("T")
@@ -115,7 +115,7 @@ class Database(ABC):
     """Records that are written together."""
 
     failures: tuple[type[Exception], ...] = ()
-    errors: Sequence[Explanation] = ()
+    errors: Sequence[ErrorPattern] = ()
     """What the client raises, and what becomes of it."""
 
     def __init__(
@@ -547,7 +547,7 @@ def own_metric(kind: str, metrics: Mapping[str, Metric], asked: str | None, plac
     return own
 
 
-def explained(text: str, said: str, place: str, known: Iterable[Explanation]) -> RankfoldError:
+def explained(text: str, said: str, place: str, known: Iterable[ErrorPattern]) -> RankfoldError:
     """Return the error for what a database raised, by the patterns that its text has."""
     said = said.strip().split("\n")[0][:300]
     for pattern, error, advice in known:

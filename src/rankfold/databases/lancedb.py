@@ -27,7 +27,7 @@ REFINED = 10
 """Times as many candidates as are wanted are measured again where an index compresses vectors."""
 
 LOST = "connect|timed out|timeout|error sending request|Generic S3|Generic GCS"
-ERRORS: list[backend.Explanation] = [
+ERRORS: list[backend.ErrorPattern] = [
     (LOST, UnreachableError, "see that the network is there, and try later"),
     ("Schema error|parser error", InputError, "where must be a filter of its own language"),
 ]

@@ -51,7 +51,7 @@ BUSY = "UNAVAILABLE|DEADLINE_EXCEEDED|Fail connecting|Retry timeout|rate limit"
 DENIED = "UNAUTHENTICATED|auth check failure|PermissionDenied|permission deny"
 ALONE = "a file of Milvus Lite is used by one process at a time; see that no other has it open"
 NAMED = "give milvus://user:password@host of one who may read and write collections"
-ERRORS: list[backend.Explanation] = [
+ERRORS: list[backend.ErrorPattern] = [
     ("Open local milvus failed", UnreachableError, ALONE),
     (BUSY, UnreachableError, "see that Milvus runs there, and that the address is right"),
     (DENIED, DatabaseError, NAMED),

@@ -68,7 +68,7 @@ LONGER = (
     "try again when it has less to do, or allow it more in the address, by "
     "?options=-cstatement_timeout%3D60s"
 )
-ERRORS: list[backend.Explanation] = [
+ERRORS: list[backend.ErrorPattern] = [
     ("where", InputError, "where must be an SQL condition"),
     ("42P01", GoneError, "it is not there, or no longer"),
     (STOPPED, UnreachableError, LONGER),

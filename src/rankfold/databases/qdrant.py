@@ -34,7 +34,7 @@ FIELD = "_rankfold"
 WITHOUT_FIELD = models.PayloadSelectorExclude(exclude=[FIELD])
 HAS_ROW = models.Filter.model_validate({"must_not": [{"is_empty": {"key": FIELD}}]})
 METRICS: dict[str, backend.Metric] = {"Cosine": "cosine", "Euclid": "euclidean"}
-ERRORS: list[backend.Explanation] = [
+ERRORS: list[backend.ErrorPattern] = [
     ("401|403", DatabaseError, "give qdrant://:api-key@host with one that may read and write"),
     ("404", GoneError, "it is not there, or no longer"),
     ("408|429|50[0234]", UnreachableError, "see that Qdrant is well, and try later"),

@@ -28,12 +28,12 @@ from rankfold.neighbors.lists import (
 from rankfold.neighbors.points import ExactPoints, FaissPoints
 from rankfold.types import DEFAULT_RECALL, NOBODY, BoolArray, FloatArray, IntArray, Neighbors, Query
 
-Points = ExactPoints | FaissPoints
+HeldPoints = ExactPoints | FaissPoints
 
 SLACK = 0.5
 """Lists are stored this much longer than they are served, so that they can lose entries."""
 
-KINDS: dict[str, type[Points]] = {"exact": ExactPoints, "faiss": FaissPoints}
+KINDS: dict[str, type[HeldPoints]] = {"exact": ExactPoints, "faiss": FaissPoints}
 
 SIZES = {"f": (4, 8), "i": (4, 8), "b": (1,)}
 """Bytes of the numbers of each kind that compiled code knows."""
@@ -99,7 +99,7 @@ class ChangePlanner(NamedTuple):
         Lists that would fall below this length are searched again.
     """
 
-    points: Points
+    points: HeldPoints
     stored: StoredLists
     width: int
 
@@ -184,7 +184,7 @@ class DynamicEngine:
 
     def __init__(
         self,
-        points: Points,
+        points: HeldPoints,
         stored: StoredLists,
         width: int,
         recall: float,
@@ -243,7 +243,7 @@ class DynamicEngine:
         cls, engine: ExactEngine | FaissEngine, lists: Neighbors, width: int, recall: float
     ) -> DynamicEngine:
         """Let the points of an engine come and go, whose stored lists are there already."""
-        points: Points = (
+        points: HeldPoints = (
             FaissPoints.of(engine) if isinstance(engine, FaissEngine) else ExactPoints.of(engine)
         )
         named = Neighbors(lists.indices.astype(np.int32, copy=False), lists.sq_distances)
@@ -427,7 +427,7 @@ class DynamicEngine:
         return change
 
 
-def engine_settings(points: Points, width: int, recall: float) -> dict[str, Any]:
+def engine_settings(points: HeldPoints, width: int, recall: float) -> dict[str, Any]:
     """Return settings that JSON can hold, of an engine of these points."""
     return {**points.settings(), "engine": points.kind, "width": width, "recall": recall}
 

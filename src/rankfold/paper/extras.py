@@ -19,10 +19,10 @@ from rankfold.paper.figures import Curve, CurvePanel
 from rankfold.paper.tables import (
     Datasets,
     Grid,
+    Measurements,
     Picture,
     Pieces,
     PrintedRow,
-    Results,
     Section,
     Table,
     measure,
@@ -120,7 +120,7 @@ def _rankers(table: Table) -> dict[str, RAN]:
     return rankers
 
 
-def alternation_section(tables: Sequence[Table], results: Results) -> Section | None:
+def alternation_section(tables: Sequence[Table], results: Measurements) -> Section | None:
     """Return curves and figures of every data set that was followed."""
     courses = {
         table: {scale: results["alternations", table.dataset, scale] for scale in SCALES}
@@ -201,7 +201,7 @@ def diagonal_work(tables: Sequence[Table], datasets: Datasets) -> Pieces:
     return pieces
 
 
-def diagonal_section(tables: Sequence[Table], results: Results) -> Section | None:
+def diagonal_section(tables: Sequence[Table], results: Measurements) -> Section | None:
     """Return precision with and without self-affinity, side by side."""
     grids = []
     for table in tables:
@@ -255,7 +255,7 @@ def _tuned(data: Dataset, cutoff: int) -> dict[str, Any]:
     }
 
 
-def tuned_section(tables: Sequence[Table], results: Results) -> Section | None:
+def tuned_section(tables: Sequence[Table], results: Measurements) -> Section | None:
     """Return what tuning gains on queries that were not tuned on."""
     rows = {}
     for table in once(tables):
@@ -297,7 +297,7 @@ def _at_class_size(ranker: Ranker, data: Dataset, queries: int) -> tuple[float, 
     return 100 * row.mean, 100 * row.harm
 
 
-def others_section(results: Results) -> Section | None:
+def others_section(results: Measurements) -> Section | None:
     """Return a column of figures for every other data set."""
     names = [name for name in OTHERS if ("other", name, "ran") in results]
     cells = tuple(

@@ -14,10 +14,10 @@ from rankfold.drawing import DPI, GREY, INK, LINE, RIGHT, WRONG, new_page, write
 from rankfold.metrics import r_precision
 from rankfold.paper.tables import (
     Datasets,
+    Measurements,
     Picture,
     Pieces,
     PrintedRow,
-    Results,
     Section,
     Table,
     measure,
@@ -264,7 +264,7 @@ def scores(data: Dataset, smoothness: float) -> dict[str, FloatArray]:
     return {"plain": 1 - distances / distances.max(), "shape": shape}
 
 
-def pattern_section(datasets: Datasets, results: Results) -> Section | None:
+def pattern_section(datasets: Datasets, results: Measurements) -> Section | None:
     """Return the pictures of the patterns; None without any."""
     pictures = tuple(
         Picture(
@@ -369,7 +369,7 @@ def neighbors_work(tables: Sequence[Table], datasets: Datasets) -> Pieces:
     }
 
 
-def neighbors_section(tables: Sequence[Table], results: Results) -> Section | None:
+def neighbors_section(tables: Sequence[Table], results: Measurements) -> Section | None:
     """Return the figure; None where USPS is left out."""
     found = _usps(tables)
     if found is None:
@@ -434,7 +434,7 @@ def trace(data: Dataset) -> Trace:
     return found
 
 
-def objective_section(results: Results) -> Section | None:
+def objective_section(results: Measurements) -> Section | None:
     """Return the objective after every half-step; None where USPS is left out."""
     if ("objective",) not in results:
         return None

@@ -12,9 +12,9 @@ from rankfold.paper.extras import LONG_RUNS, baselines
 from rankfold.paper.tables import (
     STATUSES,
     Grid,
+    Measurements,
     Outcome,
     PrintedRow,
-    Results,
     Section,
     Table,
     compare,
@@ -31,7 +31,7 @@ STATUS_CLASS = dict(zip(STATUSES, ("exact", "near", "differs"), strict=True))
 TITLE = "Ranking with Adaptive Neighbors, reproduced"
 
 
-def findings_section(tables: Sequence[Table], results: Results) -> Section | None:
+def findings_section(tables: Sequence[Table], results: Measurements) -> Section | None:
     """Return how much agrees, what RAN's rows are, and what the rivals' rows are."""
     if not tables:
         return None
@@ -45,7 +45,7 @@ def findings_section(tables: Sequence[Table], results: Results) -> Section | Non
     return Section("What we found", tuple(paragraphs))
 
 
-def _agreement(tables: Sequence[Table], results: Results) -> str:
+def _agreement(tables: Sequence[Table], results: Measurements) -> str:
     found = outcomes(tables, results)
     counts = [sum(outcome.status == status for outcome in found) for status in STATUSES]
     return (
@@ -57,7 +57,7 @@ def _agreement(tables: Sequence[Table], results: Results) -> str:
     )
 
 
-def _alternations(tables: Sequence[Table], results: Results) -> str:
+def _alternations(tables: Sequence[Table], results: Measurements) -> str:
     stated = [
         table.title
         for table in once(tables)
@@ -82,7 +82,7 @@ def _alternations(tables: Sequence[Table], results: Results) -> str:
     )
 
 
-def _rivals(tables: Sequence[Table], results: Results) -> str:
+def _rivals(tables: Sequence[Table], results: Measurements) -> str:
     above: list[str] = []
     others: list[str] = []
     for table in tables:

@@ -22,12 +22,12 @@ from rankfold.errors import InputError
 from rankfold.files import replacing
 from rankfold.paper import extras, figures, report
 from rankfold.paper.tables import (
+    Measurements,
     Outcome,
+    Piece,
     Pieces,
-    Results,
     Section,
     Table,
-    Work,
     moved,
     outcomes,
     read_tables,
@@ -46,7 +46,7 @@ class Reproduction:
 
     tables: tuple[Table, ...]
     datasets: dict[str, Dataset]
-    results: Results
+    results: Measurements
 
     def outcomes(self) -> list[Outcome]:
         """Return every printed figure beside ours."""
@@ -154,7 +154,7 @@ def print_tables(found: Reproduction, console: Console) -> None:
         console.print()
 
 
-def do_all(work: Pieces, n_jobs: int | None = None) -> Results:
+def do_all(work: Pieces, n_jobs: int | None = None) -> Measurements:
     """Do every piece of work, in processes, with a bar on standard error.
 
     Parameters
@@ -184,7 +184,7 @@ def do_all(work: Pieces, n_jobs: int | None = None) -> Results:
     return {name: results[name] for name in work}
 
 
-def _do(name: tuple[str, ...], piece: Work) -> tuple[tuple[str, ...], Any]:
+def _do(name: tuple[str, ...], piece: Piece) -> tuple[tuple[str, ...], Any]:
     with warnings.catch_warnings():
         # That alternations have not settled after so many is one of the findings.
         warnings.simplefilter("ignore", ConvergenceWarning)

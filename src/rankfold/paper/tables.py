@@ -34,16 +34,16 @@ from rankfold.types import Dataset
 if TYPE_CHECKING:
     import matplotlib.figure
 
-Work = Callable[[], Any]
+Piece = Callable[[], Any]
 """What another process can do: a function with its arguments, ``functools.partial``."""
 
-Pieces = dict[tuple[str, ...], Work]
+Pieces = dict[tuple[str, ...], Piece]
 """Work by its name."""
 
 Datasets = Mapping[str, Dataset]
 """The data sets that a run keeps to."""
 
-Results = Mapping[tuple[str, ...], Any]
+Measurements = Mapping[tuple[str, ...], Any]
 """What came of every piece of work, by its name."""
 
 Status = Literal["exact", "within 0.1", "differs"]
@@ -372,12 +372,12 @@ def table_work(tables: Sequence[Table], datasets: Datasets) -> Pieces:
     return pieces
 
 
-def outcomes(tables: Sequence[Table], results: Results) -> list[Outcome]:
+def outcomes(tables: Sequence[Table], results: Measurements) -> list[Outcome]:
     """Return every printed figure beside ours."""
     return [outcome for table, row in _rows(tables) for outcome in compare(table, row, results)]
 
 
-def compare(table: Table, row: PrintedRow, results: Results) -> list[Outcome]:
+def compare(table: Table, row: PrintedRow, results: Measurements) -> list[Outcome]:
     """Return precision and recall of one row beside the printed ones."""
     found: Measured = results[table.name, row.method]
     ours = dict(zip(METRICS, found, strict=True))
@@ -398,7 +398,7 @@ def compare(table: Table, row: PrintedRow, results: Results) -> list[Outcome]:
     ]
 
 
-def moved(tables: Sequence[Table], results: Results) -> list[str]:
+def moved(tables: Sequence[Table], results: Measurements) -> list[str]:
     """Say of every figure that is no longer as near as recorded what it was and what it is."""
     return [
         f"{table.name}, {row.method}, {outcome.metric}@{table.cutoff}: recorded "
@@ -410,7 +410,7 @@ def moved(tables: Sequence[Table], results: Results) -> list[str]:
     ]
 
 
-def table_section(table: Table, results: Results) -> Section:
+def table_section(table: Table, results: Measurements) -> Section:
     """Return the table with every remark on it."""
     cells = tuple(
         (
@@ -438,7 +438,7 @@ def _heading(table: Table) -> str:
     return f"{remark}Bandwidth of the paper's graphs: sigma = {table.sigma:g}."
 
 
-def _remarks(table: Table, results: Results) -> Iterator[str]:
+def _remarks(table: Table, results: Measurements) -> Iterator[str]:
     methods: dict[str, list[str]] = {}
     for row in table.rows:
         for text in filter(None, (row.reason, row.note + _stated(table, row, results))):
@@ -447,7 +447,7 @@ def _remarks(table: Table, results: Results) -> Iterator[str]:
         yield f"{', '.join(names)}: {text}"
 
 
-def _stated(table: Table, row: PrintedRow, results: Results) -> str:
+def _stated(table: Table, row: PrintedRow, results: Measurements) -> str:
     if not row.as_printed:
         return ""
     found: Measured = results[table.name, row.method, "as printed"]

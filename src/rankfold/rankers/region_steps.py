@@ -22,7 +22,7 @@ DEPTH, MOST_STEPS = 0.03, 200
 EPS = float(np.finfo(np.float64).eps)
 
 
-class Layout(NamedTuple):
+class RegionLayout(NamedTuple):
     """A region with the edges that lead to it: who around chooses its points.
 
     Row i of these has the entries up to ``ends[i + 1]`` of ``columns`` and ``weights``, and
@@ -46,7 +46,7 @@ class RegionRows(NamedTuple):
     ``sums`` are those of the rows and columns of S, twice the degrees of W.
     """
 
-    layout: Layout
+    layout: RegionLayout
     counts: IntArray
     columns: IntArray
     weights: FloatArray
@@ -118,13 +118,13 @@ class RegionSteps:
         ends, columns, weights, received, n_around = found
         n_all = len(self.points) + n_around
         distances = self.near.sq_distances
-        layout = Layout(lists, distances, ends, columns, weights, received, n_all, 0.0, 0.0)
+        layout = RegionLayout(lists, distances, ends, columns, weights, received, n_all, 0.0, 0.0)
         rows, n = self._learned(layout, np.zeros(n_all), gamma), self.n_inside
         cost = base.cost - float(rows.costs[:n].sum())
         squares = base.squares - float(rows.squares[:n].sum())
         return rows._replace(layout=layout._replace(cost=cost, squares=squares))
 
-    def _learned(self, layout: Layout, values: FloatArray, gamma: float) -> RegionRows:
+    def _learned(self, layout: RegionLayout, values: FloatArray, gamma: float) -> RegionRows:
         step, width = self.step, self.near.width
         if step.candidates == "local":
             width = min(width, step.n_neighbors + (gamma < 0))
@@ -134,7 +134,7 @@ class RegionSteps:
         )  # fmt: skip
         return RegionRows(layout, *rows)
 
-    def _values(self, layout: Layout, scores: Solution | None) -> FloatArray:
+    def _values(self, layout: RegionLayout, scores: Solution | None) -> FloatArray:
         """Return the scores of the region and around it; zero outside the query for None."""
         values = np.zeros(layout.n_all)
         if scores is not None:

@@ -185,7 +185,7 @@ async def _gone(receive: Receive) -> Message:
 Given = ParamSpec("Given")
 Answer = TypeVar("Answer")
 
-Work = Literal["light", "heavy", "change"]
+WorkKind = Literal["light", "heavy", "change"]
 """What a request asks for: little by all that it says, perhaps much, or a change of an index."""
 
 
@@ -193,7 +193,7 @@ Work = Literal["light", "heavy", "change"]
 class _Job:
     """What is worked on, since when, and whether it was stopped to make room for others."""
 
-    work: Work
+    work: WorkKind
     begun: float = field(default_factory=monotonic)
     stop: Stop = field(default_factory=Stop)
     gave_way: bool = False
@@ -234,7 +234,7 @@ class Limiter:
 
     async def run(
         self,
-        work: Work,
+        work: WorkKind,
         function: Callable[Given, Answer],
         *args: Given.args,
         **named: Given.kwargs,
@@ -280,7 +280,7 @@ class Limiter:
 
     async def answer(
         self,
-        work: Work,
+        work: WorkKind,
         function: Callable[Given, object],
         *args: Given.args,
         **named: Given.kwargs,
@@ -288,7 +288,7 @@ class Limiter:
         """Return what a function returns as JSON, which is written in the same thread."""
         return await self.run(work, lambda: PiecewiseResponse(function(*args, **named)))
 
-    async def _take_place(self, work: Work) -> None:
+    async def _take_place(self, work: WorkKind) -> None:
         """Wait for a place; only so many may."""
         heavy = work != "light"
         full = self._places.locked() or (heavy and self._for_heavy.locked())

@@ -26,7 +26,7 @@ TRACE_PARENT = re.compile(
 
 
 @dataclass(frozen=True)
-class Trace:
+class TraceContext:
     """The place of a request in a trace that its client has begun (W3C Trace Context).
 
     Parameters
@@ -45,14 +45,14 @@ class Trace:
     span_id: str = field(default_factory=lambda: token_hex(8))
 
     @classmethod
-    def of(cls, header: str) -> Trace | None:
+    def of(cls, header: str) -> TraceContext | None:
         """Read the header ``traceparent``; None for one that is malformed.
 
         Examples
         --------
-        >>> Trace.of("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01").parent_id
+        >>> TraceContext.of("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01").parent_id
         'b7ad6b7169203331'
-        >>> Trace.of("00-0af7651916cd43dd8448eb211c80319c-0000000000000000-01") is None
+        >>> TraceContext.of("00-0af7651916cd43dd8448eb211c80319c-0000000000000000-01") is None
         True
         """
         found = TRACE_PARENT.fullmatch(header)
@@ -67,11 +67,11 @@ class Trace:
 
 
 @dataclass
-class Record:
+class RequestRecord:
     """Notes about one request, for the log and the metrics."""
 
     request_id: str = field(default_factory=lambda: token_hex(8))
-    trace: Trace | None = None
+    trace: TraceContext | None = None
     reason: str = ""
     level: int = logging.INFO
 
@@ -87,11 +87,11 @@ class Record:
         }
 
 
-def record_of(scope: Scope) -> Record:
+def record_of(scope: Scope) -> RequestRecord:
     """Return the notes about a request; new ones if there are none."""
     if PLACE not in scope:
-        scope[PLACE] = Record()
-    record: Record = scope[PLACE]
+        scope[PLACE] = RequestRecord()
+    record: RequestRecord = scope[PLACE]
     return record
 
 

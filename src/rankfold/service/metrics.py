@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rankfold.errors import StorageError
 from rankfold.service.limits import Limiter, Settings
-from rankfold.service.logs import PLACE, Record, Trace
+from rankfold.service.logs import PLACE, RequestRecord, TraceContext
 from rankfold.service.problems import ProblemError
 
 METHODS = ("GET", "HEAD", "POST", "OPTIONS")
@@ -26,7 +26,7 @@ PATIENCE = 1.0
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 
 
-class Metrics:
+class ServiceMetrics:
     """Numbers of one app, in a registry of its own.
 
     Parameters
@@ -143,10 +143,10 @@ class Recorder:
     Parameters
     ----------
     app : ASGI app
-    metrics : Metrics
+    metrics : ServiceMetrics
     """
 
-    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
+    def __init__(self, app: ASGIApp, metrics: ServiceMetrics) -> None:
         self._app, self._metrics = app, metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -170,7 +170,9 @@ class Recorder:
         finally:
             self._note(scope, record, status, perf_counter() - start)
 
-    def _note(self, scope: Scope, record: Record, status: int | None, seconds: float) -> None:
+    def _note(
+        self, scope: Scope, record: RequestRecord, status: int | None, seconds: float
+    ) -> None:
         route = getattr(scope.get("route"), "path", UNMATCHED)
         self._metrics.answered(route, scope["method"], str(status or GONE), seconds)
         if record.reason:
@@ -185,7 +187,7 @@ class Recorder:
         log.log(record.level, "request" if status else GONE, extra=fields)
 
 
-def _named(record: Record) -> list[tuple[bytes, bytes]]:
+def _named(record: RequestRecord) -> list[tuple[bytes, bytes]]:
     """Return the headers by which a client finds its request in the log."""
     named = [(b"x-request-id", record.request_id.encode())]
     if record.trace is not None:
@@ -193,13 +195,13 @@ def _named(record: Record) -> list[tuple[bytes, bytes]]:
     return named
 
 
-def _new_record(scope: Scope) -> Record:
+def _new_record(scope: Scope) -> RequestRecord:
     """Begin the notes; a client's own id is kept where it is short and plain."""
     found: dict[bytes, list[str]] = {b"x-request-id": [], b"traceparent": []}
     for name, value in scope["headers"]:
         if name in found:
             found[name].append(value.decode("latin-1"))
     given, parents = found.values()
-    record = Record(given[0]) if given and PLAIN.fullmatch(given[0]) else Record()
-    record.trace = Trace.of(parents[0]) if len(parents) == 1 else None
+    record = RequestRecord(given[0]) if given and PLAIN.fullmatch(given[0]) else RequestRecord()
+    record.trace = TraceContext.of(parents[0]) if len(parents) == 1 else None
     return record

@@ -23,7 +23,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rankfold.service.limits import ANY_HOST, KEY_VARIABLE, Limiter, Settings, answer_unless_gone
-from rankfold.service.metrics import Metrics, Recorder
+from rankfold.service.metrics import Recorder, ServiceMetrics
 from rankfold.service.problems import ErrorMiddleware, ProblemError, answer_problems
 
 
@@ -434,7 +434,7 @@ def protect(app: FastAPI, settings: Settings, indexes: Mapping[str, Sized]) -> N
         For the metrics.
     """
     limiter = Limiter(settings)
-    metrics = Metrics(limiter, indexes)
+    metrics = ServiceMetrics(limiter, indexes)
     app.state.settings, app.state.limiter, app.state.metrics = settings, limiter, metrics
     app.state.parser = ThreadPoolExecutor(1, "rankfold-parser")
     app.router.route_class = ParsingRoute
@@ -455,7 +455,7 @@ def protect(app: FastAPI, settings: Settings, indexes: Mapping[str, Sized]) -> N
     _add_metrics(app, metrics)
 
 
-def _add_metrics(app: FastAPI, metrics: Metrics) -> None:
+def _add_metrics(app: FastAPI, metrics: ServiceMetrics) -> None:
     @app.get(
         "/metrics",
         tags=["service"],

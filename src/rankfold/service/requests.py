@@ -49,7 +49,7 @@ Value = StrictBool | Whole | Number | StrictStr | None
 Payload = Annotated[
     dict[Text, Value], BeforeValidator(_few_columns), Field(max_length=MOST_COLUMNS)
 ]
-Columns = Annotated[list[Text], Field(fail_fast=True, max_length=MOST_COLUMNS)]
+ColumnNames = Annotated[list[Text], Field(fail_fast=True, max_length=MOST_COLUMNS)]
 Some = Annotated[list[Id], Field(fail_fast=True, min_length=1, max_length=MOST_POINTS)]
 Budget = Literal["auto", "proven"] | Annotated[StrictInt, Field(ge=1, le=MOST_BUDGET)]
 Fusion = (
@@ -206,7 +206,7 @@ class QueryRequest(Body):
     per_group: Annotated[StrictInt, Field(ge=1, le=MOST_RESULTS)] = Field(
         default=1, description="How often, with `group_by`."
     )
-    columns: Columns | None = Field(
+    columns: ColumnNames | None = Field(
         default=None, description="Columns of payload to return: all where null, none where empty."
     )
 
@@ -288,7 +288,7 @@ class FindRequest(Body):
     offset: Annotated[StrictInt, Field(ge=0, le=MOST_SKIPPED)] = Field(
         default=0, description="Results to skip before."
     )
-    columns: Columns | None = Field(
+    columns: ColumnNames | None = Field(
         default=None, description="Columns of payload to return: all where null, none where empty."
     )
 
@@ -308,7 +308,7 @@ class ScrollRequest(CountRequest):
 
     after: Id | None = Field(default=None, description="The last id that was seen.")
     top: Annotated[StrictInt, Field(ge=1, le=MOST_POINTS)] = 100
-    columns: Columns | None = Field(
+    columns: ColumnNames | None = Field(
         default=None, description="Columns of payload to return: all where null, none where empty."
     )
     vectors: StrictBool = Field(default=False, description="Whether to return vectors.")
@@ -378,7 +378,9 @@ class LookupRequest(Body):
     """Points to look up."""
 
     ids: Some
-    columns: Columns | None = Field(default=None, description="All where null, none where empty.")
+    columns: ColumnNames | None = Field(
+        default=None, description="All where null, none where empty."
+    )
     vectors: StrictBool = Field(default=False, description="Whether to return vectors.")
     images: StrictBool = Field(
         default=False, description="Whether to return pictures, as data URIs."

@@ -42,12 +42,12 @@ PART = 10_000
 """So many rows are read at a time where all are."""
 
 
-Batch = tuple[Sequence[Id], Mapping[str, Values]]
+PointBatch = tuple[Sequence[Id], Mapping[str, Values]]
 """Ids of some points, and their payload."""
 
 
 def make_points(
-    database: SqliteDatabase, columns: Sequence[Column], batches: Iterable[Batch]
+    database: SqliteDatabase, columns: Sequence[Column], batches: Iterable[PointBatch]
 ) -> None:
     """Make the table anew, with slots from 0 in the order of the batches."""
     drop_words(database)

@@ -42,7 +42,7 @@ from rankfold.storage.database import (
     settings_text,
 )
 from rankfold.storage.points import (
-    Batch,
+    PointBatch,
     add_columns,
     change_points,
     check_new,
@@ -301,7 +301,7 @@ class Store(Reader):
         arrays: Mapping[str, Any],
         settings: Mapping[str, Any],
         columns: tuple[Column, ...],
-        batches: Iterable[Batch],
+        batches: Iterable[PointBatch],
         *,
         replace: bool = False,
     ) -> None:

@@ -9,6 +9,16 @@ from rankfold import Index
 COLUMNS = ("price", "size", "color", "sold")
 
 
+def backend_of(index):
+    """Return what an index keeps its points in, which is no part of its interface."""
+    return index._backend
+
+
+def fitted_rankers(index):
+    """Return the fitted rankers that an index has at hand, by what they were fitted with."""
+    return index._executor._rankers._fitted
+
+
 def vectors(rng, n):
     """Two clouds in three dimensions; whole numbers now and then, so that some are tied."""
     centres = np.array([[0.0, 0, 0], [6, 1, 2]])
@@ -79,14 +89,14 @@ class Expected:
 
 def stored_payload(index):
     """Return the payload of all points, in the order of arrival."""
-    backend = index._backend
+    backend = backend_of(index)
     with backend.current() as engine:
         return backend.store.payload_of(np.flatnonzero(engine.alive))
 
 
 def lists(index):
     """Return neighbour lists and distances, with places in the order of arrival for slots."""
-    with index._backend.current() as engine:
+    with backend_of(index).current() as engine:
         alive = np.flatnonzero(engine.alive)
         found = engine.rows(alive, engine.width)
         places = np.cumsum(engine.alive) - 1
@@ -96,12 +106,12 @@ def lists(index):
 
 def check_places(index):
     """Require a place for every point; that of its vector where the map is a projection."""
-    with index._backend.current():
+    with backend_of(index).current():
         ids, places = index.places()
         assert ids == index.ids
         assert places.shape == (len(ids), 2)
         assert np.isfinite(places).all()
-        drawn = index._backend._map
+        drawn = backend_of(index)._map
         if drawn is not None and drawn.kind != "graph":
             projected = drawn._projection.places(index.vectors(ids))
             np.testing.assert_allclose(places, projected, rtol=1e-5, atol=1e-6)
@@ -112,7 +122,7 @@ def check_holds(index, expected):
     assert index.ids == expected.ids
     assert len(index) == len(expected.ids)
     assert stored_payload(index) == expected.columns()
-    index._backend.store.verify()
+    backend_of(index).store.verify()
     check_places(index)
     if not expected.ids:
         return

@@ -1,4 +1,4 @@
-"""Every check of what users hand in; each error says what was given, and how to mend it."""
+"""Every check of what users give; each error says what was given and how to correct it."""
 
 from __future__ import annotations
 

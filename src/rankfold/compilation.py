@@ -1,4 +1,4 @@
-"""Code that numba compiles when it is first called: how, and that somebody is told."""
+"""Code that numba compiles when it is first called: how, and the notice that it takes a while."""
 
 from __future__ import annotations
 

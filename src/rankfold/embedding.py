@@ -264,7 +264,7 @@ class ShapeEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             if described["format"] != FORMAT:
                 raise InputError(
                     f"{str(file)!r} has format {described['format']!r:.20}, but this version reads "
-                    f"{FORMAT}; fit the embedding anew."
+                    f"{FORMAT}; fit the embedding again."
                 )
             try:
                 loaded = cls(**described["parameters"])
@@ -467,8 +467,8 @@ def agreement(
 ) -> float:
     """Return the share of a ranker's best points that a search in vectors finds, by dot product.
 
-    It falls as points come and go and vectors are not made anew: measure it after fitting and
-    again later, with the ranker of what is there by then. Where it has fallen by much, embed anew.
+    It falls as points come and go and vectors are not made again: measure it after fitting and
+    again later, with the ranker of what is there by then. Where it has fallen by much, embed again.
 
     Parameters
     ----------

@@ -34,7 +34,7 @@ FEWEST = 4
 """Points that it takes to have a graph worth drawing."""
 
 JITTER = 1e-3
-"""Points that start from one place would never part, and a side of no length cannot be scaled."""
+"""Points that start from one place never separate, and a side of no length cannot be scaled."""
 
 N_NEAREST = 3
 """Neighbours between which a new point is put."""
@@ -299,7 +299,7 @@ def between(lists: Neighbors, places_of: Callable[[IntArray], FloatArray]) -> Fl
     relative = nearest.sq_distances / np.where(reach > 0, reach, 1.0)[:, None]
     shares = interpolating(weights, relative)
     total = shares.sum(axis=1)[:, None]
-    shares /= np.where(total > 0, total, 1.0)  # where everybody has left, the centre is the place
+    shares /= np.where(total > 0, total, 1.0)  # where all have left, the centre is the place
     slots, back = np.unique(nearest.indices, return_inverse=True)
     known = np.zeros((len(slots), 2))
     known[slots != NOBODY] = places_of(slots[slots != NOBODY])

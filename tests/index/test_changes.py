@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from index_cases import Expected, built, check_holds, payload, vectors
+from index_cases import Expected, backend_of, built, check_holds, payload, vectors
 
 from rankfold import Index, InputError
 from rankfold.index import backend
@@ -201,7 +201,7 @@ def test_threads_ask_while_one_changes():
         methods = ("ran", "manifold", "distance")
 
         def change(number):
-            with index._backend.current():
+            with backend_of(index).current():
                 states.append({method: answers(index, method) for method in methods})
             index.add(new[number]) if number % 3 else index.remove(2 + number)
 

@@ -8,6 +8,7 @@ import faiss
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from index_cases import backend_of
 
 from rankfold import Index
 from rankfold.cli import main
@@ -51,7 +52,7 @@ def test_all_kinds_are_read_and_changed(tmp_path, index):
     path = written(tmp_path / "index", *state(index))
     expected = DynamicEngine.restore(*_engine_state(index)).search(X[:9] + 0.1, 4)
     with Index.open(path, write=True) as opened:
-        with opened._backend.current() as engine:
+        with backend_of(opened).current() as engine:
             found = engine.search(X[:9] + 0.1, 4)
         assert found.indices.tolist() == expected.indices.tolist()
         opened.add(X[:3] + 5)
@@ -189,7 +190,7 @@ def test_settings_that_do_not_fit_are_told(tmp_path, wrong):
 def test_learned_lists_that_do_not_fit_are_told(tmp_path):
     with Index.build(X, path=tmp_path / "index", n_neighbors=N_NEIGHBORS) as index:
         index.learn()
-        arrays, settings, *_ = index._backend.state()
+        arrays, settings, *_ = backend_of(index).state()
     written(tmp_path / "same", arrays, settings)
     Index.open(tmp_path / "same").close()
     wide = np.zeros((N_POINTS, 6), dtype=np.int32)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from index_cases import backend_of
 
 from rankfold import Index
 from rankfold.errors import InputError, StorageError
@@ -37,7 +38,7 @@ def check_same(index, made):
 
 
 def graph_of(index):
-    with index._backend.current() as engine:
+    with backend_of(index).current() as engine:
         return engine.graph
 
 
@@ -55,7 +56,7 @@ def test_answers_are_those_of_a_graph_made_of_the_lists(path, changed):
                 index.save()
             if changed != "never":
                 change(made)
-            with made._backend.current() as engine:
+            with backend_of(made).current() as engine:
                 engine.graph = None
             assert graph_of(index) is not None
             check_same(index, made)
@@ -83,7 +84,7 @@ def test_a_copy_keeps_it_and_few_points_need_none(path, tmp_path, monkeypatch):
         ("graph_indices", 300, "'graph_indices' holds numbers beyond"),
         ("graph_weights", -1.0, "'graph_weights' holds NaN or negative"),
         ("graph_weights", np.inf, "'graph_weights' holds NaN or infinity"),
-        ("graph_starts", 7, "'graph_starts' does not part 'graph_indices'"),
+        ("graph_starts", 7, "'graph_starts' does not delimit the rows of 'graph_indices'"),
         ("graph_indices", 0, "'graph_indices' joins a point to itself"),
         ("graph_indices", 299, "'graph_weights' holds others than 0 to 1, the same both ways"),
         ("graph_weights", 0.123, "'graph_weights' holds others than 0 to 1, the same both ways"),

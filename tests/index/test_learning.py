@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from index_cases import backend_of
 from learning_cases import DIGITS, MOONS, RINGS, STRANDS
 
 from rankfold import RAN, Index, InputError
@@ -78,7 +79,7 @@ def test_it_is_kept_wherever_the_index_goes(tmp_path):
         with Index.open(tmp_path / name, write=True) as opened:
             assert opened.info()["learned"] == facts
             same(opened.query(3, top=50), found)
-            opened._backend.store.verify()
+            backend_of(opened).store.verify()
             opened.unlearn()
         segments = [segment.name for segment in (tmp_path / name / "segments").iterdir()]
         assert segments
@@ -91,11 +92,11 @@ def test_another_folder_counts_its_own_points(tmp_path):
         index.save(tmp_path / "first")
         index.add(RINGS[:5] + 0.01)
         assert index.info()["learned"]["not_learned"] == 5
-        version = index._backend.version
+        version = backend_of(index).version
         index.save(tmp_path / "second")
         index.add(RINGS[:3] + 0.02)
         assert index.info()["learned"]["not_learned"] == 8
-        assert index._backend.version == version
+        assert backend_of(index).version == version
 
 
 def test_changes_that_wait_count_and_are_merged():
@@ -111,7 +112,7 @@ def test_changes_that_wait_count_and_are_merged():
         kept = np.delete(np.arange(360), np.arange(30, 40))
         X, ids = np.concatenate([RINGS[kept], new]), [*kept.tolist(), *range(360, 380)]
         with Index.build(X, ids, n_neighbors=5) as anew:
-            assert anew.learn().rounds == pytest.approx(index._backend._engine.learned.rounds)
+            assert anew.learn().rounds == pytest.approx(backend_of(index)._engine.learned.rounds)
             one, other = index.query(3, top=400), anew.query(3, top=400)
             assert set(one.ids) == set(other.ids)
             np.testing.assert_allclose(one.scores, other.scores, atol=1e-6)

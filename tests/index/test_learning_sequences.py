@@ -5,6 +5,7 @@ from effort import examples
 from hypothesis import Phase
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from index_cases import backend_of, fitted_rankers
 
 from rankfold import RAN, Index
 from rankfold.datasets.synthetic import moons, rings
@@ -86,7 +87,7 @@ class Living(RuleBasedStateMachine):
     @invariant()
     def lists_are_learned_or_plain(self):
         needed = self.learned.n_neighbors + 1
-        with self.index._backend.current() as engine:
+        with backend_of(self.index).current() as engine:
             ids, slots = self.index.ids, np.flatnonzero(engine.alive)
             names = dict(zip(slots.tolist(), ids, strict=True))
             current, plain = engine.learned.current(engine)
@@ -111,7 +112,7 @@ class Living(RuleBasedStateMachine):
     def who_follows_answers_like_who_is_fitted_anew(self):
         if len(self.index) < 2:
             return
-        with self.index._backend.current() as engine:
+        with backend_of(self.index).current() as engine:
             ids, slots = np.array(self.index.ids), np.flatnonzero(engine.alive)
             n_neighbors = min(N_NEIGHBORS, max(1, len(ids) - 2))
             used = self.learned.n_rounds and self.learned.fits(n_neighbors, len(ids))
@@ -131,7 +132,7 @@ class Living(RuleBasedStateMachine):
     def every_point_is_reached_from_another(self):
         if len(self.index) < 20 or not self.learned.n_rounds:
             return
-        with self.index._backend.current() as engine:
+        with backend_of(self.index).current() as engine:
             n_neighbors = min(N_NEIGHBORS, len(self.index) - 2)
             ranker = RAN(n_neighbors, adapt="collective").fit(engine)
             for slot in np.flatnonzero(engine.alive):
@@ -162,10 +163,10 @@ def test_a_ranker_on_the_learned_graph_follows():
     with Index.build(rings().X, n_neighbors=N_NEIGHBORS) as index:
         assert index.learn().n_rounds
         index.query(0, **LOCAL)
-        (before,) = index._executor._rankers._fitted.values()
+        (before,) = fitted_rankers(index).values()
         index.add(rings(seed=1).X[:5])
         index.remove([7, 8])
         index.query(0, **LOCAL)
-        (after,) = index._executor._rankers._fitted.values()
+        (after,) = fitted_rankers(index).values()
         assert after is before
         assert after.adapt == "collective"

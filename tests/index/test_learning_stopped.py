@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from index.test_learning import MOONS, RINGS
+from index_cases import backend_of
 
 from rankfold import Index
 from rankfold.graph.collective import Learning
@@ -126,7 +127,7 @@ def test_an_interruption_leaves_the_index_as_it_was(tmp_path, monkeypatch, momen
         assert index.info() == facts
         np.testing.assert_array_equal(index.query(3, top=50).scores, before.scores)
         assert left_over(path) == ([STAGE] if moment in ("writing", "committing") else [])
-        index._backend.store.verify()
+        backend_of(index).store.verify()
         assert index.learn().n_rounds
         assert left_over(path) == []
 

@@ -5,7 +5,7 @@ import sys
 
 import numpy as np
 import pytest
-from index_cases import built
+from index_cases import backend_of, built
 
 from rankfold import Index, InputError, datasets
 from rankfold.storage import Store
@@ -98,9 +98,9 @@ def test_an_index_without_a_map_is_projected_when_asked(tmp_path):
     with Index.open(tmp_path / "old", write=True) as index:
         assert (index.layout, index.info()["layout"]) == (None, None)
         assert by_id(index) == expected
-        drawn = index._backend._drawn
+        drawn = backend_of(index)._drawn
         assert by_id(index) == expected
-        assert index._backend._drawn is drawn  # and not made again
+        assert backend_of(index)._drawn is drawn  # and not made again
         index.add(NEW)
         index.remove([0])
         with Index.build(np.concatenate([X[1:], NEW])) as fresh:
@@ -117,10 +117,10 @@ def test_a_change_by_somebody_who_knew_of_no_map(tmp_path):
     path = tmp_path / "index"
     with Index.build(X, path=path, layout="graph") as index:
         places = index.places()[1].tolist()
-        index._backend._map = None
+        backend_of(index)._map = None
         index.add(NEW)
-        with index._backend.store.reading():
-            assert "places" not in dict(index._backend.store.changes())[1]
+        with backend_of(index).store.reading():
+            assert "places" not in dict(backend_of(index).store.changes())[1]
     with Index.open(path) as one, Index.open(path) as other:
         assert one.places()[1][:400].tolist() == places
         assert len(by_id(one)) == 420
@@ -179,7 +179,7 @@ def test_a_drawing_that_is_interrupted_leaves_the_map_as_it_was(tmp_path, monkey
             with pytest.raises(KeyboardInterrupt):
                 index.lay_out("none")
         assert (by_id(index), index.info()) == (before, facts)
-        index._backend.store.verify()
+        backend_of(index).store.verify()
         index.lay_out("none")
         assert index.layout is None
     segments = {path.name for path in (tmp_path / "index" / "segments").iterdir()}

@@ -7,7 +7,7 @@ import time
 import growing_index as growing
 import pytest
 from growing_index import Writer
-from index_cases import check_holds, stored_payload
+from index_cases import backend_of, check_holds, stored_payload
 
 from rankfold import Index
 from rankfold.errors import StorageError
@@ -21,7 +21,7 @@ LATE = 500
 
 def check_state(index, least, most):
     """Require that an index is in the state after ``least`` to ``most`` changes; return which."""
-    with index._backend.current():
+    with backend_of(index).current():
         held = index.ids, stored_payload(index)
     for number in range(least, most + 1):
         expected = growing.after(number)
@@ -61,7 +61,7 @@ def test_readers_follow_a_writer_in_another_process(tmp_path):
                 number, _ = check_state(reader, number, number + LATE)
                 seen.append(number)
                 generations.add(reader.info()["generation"])
-                with reader._backend.current():
+                with backend_of(reader).current():
                     answer = reader.query(vectors=[0.0, 0.0, 0.0], top=100)
                     assert sorted(answer.ids) == sorted(reader.ids)
                 with Index.open(path) as another:

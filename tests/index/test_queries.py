@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from index_cases import built, vectors
+from index_cases import backend_of, built, fitted_rankers, vectors
 
 from rankfold import RAN, RANKERS, Index, InputError, Query, datasets
 from rankfold.datasets.synthetic import sheets
@@ -170,8 +170,8 @@ def test_what_cannot_be_asked(changed, case):
 def test_a_filter_leaves_the_graph_whole(changed, method, where):
     index, _ = changed
     everything = index.query("p1", top=100, method=method)
-    slots = index._backend.store.matching(where)
-    matching = set(index._backend.store.ids_of(slots))
+    slots = backend_of(index).store.matching(where)
+    matching = set(backend_of(index).store.ids_of(slots))
     assert 3 < len(matching) < 55
     true = [row for row in everything.rows() if row["id"] in matching]
     for top in (1, 3, 100):
@@ -316,7 +316,7 @@ def test_queries_with_different_budgets_share_one_fitted_ranker():
         for budget in ("auto", 40, None):
             found = index.query(3, top=5, budget=budget)
             assert found.ids == plain.ids  # up to 5,000 points answers are exact in any case
-        assert len(index._executor._rankers._fitted) == 1
+        assert len(fitted_rankers(index)) == 1
         with pytest.raises(InputError, match="budget is 0") as caught:
             index.query(3, budget=0)
         assert caught.value.argument == "parameters.budget"
@@ -338,7 +338,7 @@ def test_queries_with_different_fusions_share_one_fitted_ranker():
                 *(() if true.distances is None else ("shape", "distance")),
             }
         assert index.query(3, top=20).ids == index.query(3, top=20, fusion="auto").ids
-        assert len(index._executor._rankers._fitted) == 1
+        assert len(fitted_rankers(index)) == 1
         with pytest.raises(InputError, match=r"fusion is 'both'.*the weight of dist") as caught:
             index.query(3, fusion="both")
         assert caught.value.argument == "parameters.fusion"

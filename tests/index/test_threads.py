@@ -10,7 +10,7 @@ import growing_index as growing
 import numpy as np
 import pytest
 from growing_index import Writer
-from index_cases import built, vectors
+from index_cases import backend_of, built, fitted_rankers, vectors
 
 from rankfold import RAN, Distance, Index, ManifoldRanking
 from rankfold.datasets.synthetic import sheets
@@ -134,7 +134,7 @@ def test_a_change_waits_for_a_query_and_goes_before_the_next(monkeypatch):
         running = threads.submit(index.query, 3, top=100)
         paused.wait()
         change = threads.submit(index.add, NEW[:1], ids=["new"])
-        wait_until(lambda: index._backend._lock._alone)
+        wait_until(lambda: backend_of(index)._lock._alone)
         later = threads.submit(index.query, 3, top=100)
         assert not change.done()
         paused.go_on()
@@ -172,7 +172,7 @@ def test_close_waits_for_a_query(monkeypatch):
         running = threads.submit(index.query, 3)
         paused.wait()
         closing = threads.submit(index.close)
-        wait_until(lambda: index._backend._lock._alone)
+        wait_until(lambda: backend_of(index)._lock._alone)
         later = threads.submit(index.query, 3)
         assert not closing.done()
         paused.go_on()
@@ -233,11 +233,11 @@ def test_what_cannot_be_fitted_leaves_the_others():
     index, _ = built()
     with index:
         index.query(3)
-        known = list(index._executor._rankers._fitted)
+        known = list(fitted_rankers(index))
         for number in range(6):
             with pytest.raises(ValueError, match="smoothness"):
                 index.query(3, smoothness=-1.0 - number)
-        assert list(index._executor._rankers._fitted) == known
+        assert list(fitted_rankers(index)) == known
         assert not index._executor._rankers._fitting
 
 
@@ -371,7 +371,7 @@ def test_rankers_are_kept_up_to_a_number_of_bytes(monkeypatch):
     with Index.build(X, n_neighbors=5) as index:
         for smoothness in (1.0, 2.0, 3.0):
             index.query(0, smoothness=smoothness)
-        kept = index._executor._rankers._fitted
+        kept = fitted_rankers(index)
         assert len(kept) == 3
         sizes = [ranker_cache.bytes_of(ranker) for ranker in kept.values()]
         monkeypatch.setattr(ranker_cache, "MOST_BYTES", int(1.5 * max(sizes)))

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from index_cases import backend_of
 
 from rankfold import Index
 from rankfold.errors import InputError
@@ -89,7 +90,7 @@ def test_a_column_that_had_no_text_yet():
             index.find("chess")
         index.update(1, payload={"note": ["chess"]})
         assert index.find("chess").ids == [1]
-        index._backend.store.verify()
+        backend_of(index).store.verify()
 
 
 @pytest.mark.parametrize(

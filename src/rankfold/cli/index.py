@@ -218,7 +218,7 @@ def merge(place: Target) -> None:
 @targeted()
 @LAYOUT
 def lay_out(place: Target, layout: Any) -> None:
-    """Draw the map of an index anew.
+    """Draw the map of an index again.
 
     Points that came after it was drawn were put among their neighbours; now they count, too.
     """

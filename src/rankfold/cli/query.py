@@ -87,7 +87,7 @@ class LazyFinder(MetaPathFinder):
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Return how a module is loaded; None for all that others shall find."""
+        """Return how a module is loaded; None for all that other finders find."""
         if name not in SELDOM_USED:
             return None
         spec = PathFinder.find_spec(name, path, target)

@@ -1,4 +1,4 @@
-"""``rankfold reproduce``."""
+"""``rankfold reproduce``: recompute the tables and figures of the paper."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from rankfold.cli.options import comma_separated
 def reproduce(
     out: Path, only: str, form: str, folder: Path | None, tables: Path | None, jobs: int | None
 ) -> None:
-    """Make the paper's tables and figures anew, and compare them with the printed ones.
+    """Recompute the paper's tables and figures, and compare them with the printed ones.
 
     Ends with status 1 if a figure is no longer as near to the printed one as recorded, and with
     130 after Ctrl-C, which leaves no file half-written.

@@ -1,4 +1,4 @@
-"""``rankfold serve``."""
+"""``rankfold serve``: serve indexes and collections over HTTP."""
 
 from __future__ import annotations
 

@@ -151,7 +151,7 @@ class Opened:
 
 @lru_cache(maxsize=1)
 def _opened(path: str, _inode: int) -> Opened:
-    """Open an index, once in each worker; another one at the same place is opened anew."""
+    """Open an index, once in each worker; another one at the same place is opened again."""
     return Opened(Index.open(path))
 
 

@@ -35,7 +35,7 @@ WRITTEN_ROWS = 2_000
 """Rows that are read or written at once."""
 
 MANY = 0.2
-"""Share of the lists beyond which all are made anew."""
+"""Share of the lists beyond which all are made again."""
 
 
 class ScannedPoints(NamedTuple):
@@ -117,7 +117,7 @@ def build_graph(
         raise InputError(
             f"{database.name} has a graph of {before['points']} points already, of "
             f"{before['date']}; refresh() follows what has changed since, and replace=True builds "
-            "it anew."
+            "it again."
         )
     with _reading(database, progress) as (points, bars):
         if len(points.keys) < 2:
@@ -303,17 +303,17 @@ def _followed(
     """Return all lists after points have come, gone or moved, and which are different.
 
     ``search`` makes an engine. Points that are new or moved, and lists that lack a point which has
-    gone, are searched for anew; into the others go the nearest of those that are ``fresh``.
+    gone, are searched for again; into the others go the nearest of those that are ``fresh``.
     """
     n, width = lists.indices.shape
     new, old = np.flatnonzero(fresh), without(lists, ~fresh)
-    anew = fresh | (lengths(old) < min(width, n - len(new) - 1))
-    if np.count_nonzero(anew) > MANY * n:
+    stale = fresh | (lengths(old) < min(width, n - len(new) - 1))
+    if np.count_nonzero(stale) > MANY * n:
         return search(vectors).rows(np.arange(n), width), np.ones(n, dtype=bool)
-    found = search(vectors).rows(places := np.flatnonzero(anew), width)
+    found = search(vectors).rows(places := np.flatnonzero(stale), width)
     indices, sq_distances = old.indices.astype(np.int32), old.sq_distances.astype(np.float32)
     indices[places], sq_distances[places] = found.indices, found.sq_distances
-    changed, rest = anew.copy(), np.flatnonzero(~anew)
+    changed, rest = stale.copy(), np.flatnonzero(~stale)
     if len(new) and len(rest):
         came = search(vectors[new]).search(vectors[rest], min(width, len(new)))
         both = np.hstack([indices[rest], np.append(new, NOBODY)[came.indices]])

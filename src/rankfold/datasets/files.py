@@ -1,4 +1,4 @@
-"""The files of the data sets: what they hold, where they come from, how they are read."""
+"""The files of the data sets: what they hold, how they are downloaded, how they are read."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class DownloadBar:
         self._progress.update(self._task, advance=n_bytes)
 
     def reset(self) -> None:
-        """Start to count anew."""
+        """Start to count again."""
         self._progress.reset(self._task)
 
     def close(self) -> None:

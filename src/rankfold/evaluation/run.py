@@ -129,7 +129,7 @@ def _here(work: Sequence[Work], blocks: Sequence[IntArray]) -> Iterator[Part]:
 def _in_processes(work: Sequence[Work], blocks: Sequence[IntArray], n_jobs: int) -> Iterator[Part]:
     """Send blocks to processes.
 
-    Each process fits the methods anew: a fitted one may hold a factorisation, which cannot be sent
+    Each process fits the methods again: a fitted one may hold a factorisation, which cannot be sent
     to another process.
     """
     calls = (delayed(_answer_there)(one, block) for one in work for block in blocks)

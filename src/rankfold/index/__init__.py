@@ -1,4 +1,4 @@
-"""The index: what a user keeps."""
+"""The index: points on disk that can be queried and changed, and what belongs to it."""
 
 from rankfold.index.index import Index
 from rankfold.index.query import Matches, Reason, Results

@@ -373,7 +373,7 @@ class Index:
         """Measure methods side by side on the graph that is there, with harm and intervals.
 
         Either points ask for those that share their label, or vectors for what was judged
-        relevant to them. Nothing is searched or learned anew: methods rank as in `query`. The
+        relevant to them. Nothing is searched or learned again: methods rank as in `query`. The
         index does not change meanwhile.
 
         Parameters
@@ -803,7 +803,7 @@ class Index:
             self._discard()
 
     def lay_out(self, layout: Layout = "auto", *, progress: bool = False) -> None:
-        """Draw the map anew: give all points other places.
+        """Draw the map again: give all points other places.
 
         Changes that wait are merged with it, in one step: a map is there completely or not at all.
 

@@ -1,4 +1,4 @@
-"""Read points, vectors and ids from files, by their suffix, or from a folder of images."""
+"""Points, vectors, ids and payload from files, by their suffix; payload from memory, too."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def _values(file: Any, name: str, h5py: Any, path: str) -> Any:
     if found.nbytes > EXPANSION * max(1, found.id.get_storage_size()):
         raise InputError(
             f"{name!r} of {path} should hold {found.nbytes} bytes of values but is stored in "
-            f"{found.id.get_storage_size()}; it was never filled or is damaged: write it anew."
+            f"{found.id.get_storage_size()}; it was never filled or is damaged: write it again."
         )
     return found[...]
 

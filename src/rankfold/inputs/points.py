@@ -194,5 +194,5 @@ def reading(path: Path, kind: str) -> Iterator[None]:
         reason = "".join(letter if letter.isprintable() else "?" for letter in words)
         raise InputError(
             f"{str(path)!r} cannot be read as {kind} ({reason}); "
-            "it may be cut off, damaged or of another kind: write it anew."
+            "it may be cut off, damaged or of another kind: write it again."
         ) from error

@@ -374,7 +374,7 @@ def parquet_parts(
         if n_rows != total:
             found = "more" if n_rows > total else n_rows
             raise InputError(
-                f"{name} should have {total} rows, but has {found}; it is damaged: write it anew."
+                f"{name} should have {total} rows, but has {found}; it is damaged: write it again."
             )
 
 

@@ -1,4 +1,4 @@
-"""Runs and qrels as the tables of PyTerrier, which are those of pandas."""
+"""PyTerrier: runs and qrels as its tables, and an index as the graph of adaptive re-ranking."""
 
 from __future__ import annotations
 

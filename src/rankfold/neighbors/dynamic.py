@@ -160,7 +160,7 @@ class DynamicEngine:
 
     A *slot* is the row number of a point. Slots ascend in order of arrival; a removed one stays
     empty until `compacted`. Lists of up to ``width`` are read, not searched; after any number of
-    changes they are those of an engine that is built anew of the points that are left:
+    changes they are those of an engine that is built from scratch of the points that are left:
     exactly so over exact search, and to the asked recall over FAISS.
 
     A stored list holds the m nearest of its point for some m of at least ``width``, or all
@@ -384,7 +384,7 @@ class DynamicEngine:
     def compacted(self) -> tuple[dict[str, Any], dict[str, Any], IntArray]:
         """Return the state without removed slots, and the slots that were kept, in order.
 
-        FAISS takes over from exact search here, and is trained anew where its points doubled.
+        FAISS takes over from exact search here, and is trained again where its points doubled.
         """
         kept = np.flatnonzero(self.alive)
         if isinstance(self._points, ExactPoints) and len(kept) > EXACT_LIMIT:
@@ -549,10 +549,10 @@ def _check_distances(name: str, array: FloatArray) -> None:
         raise InputError(f"array {name!r} holds NaN or negative numbers")
 
 
-def _check_starts(arrays: dict[str, Any], name: str, parted: str, length: int) -> None:
+def _check_starts(arrays: dict[str, Any], name: str, rows: str, length: int) -> None:
     starts = arrays[name]
     if starts[0] != 0 or starts[-1] != length or (starts[1:] < starts[:-1]).any():
-        raise InputError(f"array {name!r} does not part {parted!r}")
+        raise InputError(f"array {name!r} does not delimit the rows of {rows!r}")
 
 
 def _check_finite(name: str, array: FloatArray | None) -> None:

@@ -333,7 +333,7 @@ class Learned:
         return Neighbors(indices, distances), rest
 
     def kept(self, slots: IntArray) -> Learned:
-        """Return what is left for some slots, ascending, which are numbered anew in order."""
+        """Return what is left for some slots, ascending, which are renumbered in order."""
         known = slots[slots < len(self.lists.indices)]
         number = np.full(max(len(self.lists.indices), 1), NOBODY, dtype=np.int32)
         number[known] = np.arange(len(known))

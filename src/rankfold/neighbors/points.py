@@ -27,7 +27,7 @@ from rankfold.types import NOBODY, BoolArray, FloatArray, IntArray, Neighbors, Q
 
 
 class ExactPoints:
-    """An exact engine of the points that are left, made anew after a change.
+    """An exact engine of the points that are left, made again after a change.
 
     That copies them, which costs less than the first search through all of them.
 
@@ -312,7 +312,7 @@ class FaissPoints(FaissEngine):
         else:
             with threads(self.n_threads):
                 index = INDEXES[self._kind](engine._points, self.seed, self._shown)
-        # An index that is trained anew has its effort measured anew, when it is first searched.
+        # An index that is trained again has its effort measured again, when it is first searched.
         most = len(slots) if fits else 0
         engine._plans = [replace(plan, n_points=min(plan.n_points, most)) for plan in self._plans]
         engine._indexes = {index.kind: index}

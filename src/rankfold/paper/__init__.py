@@ -1,1 +1,1 @@
-"""The paper's tables and figures, made anew from data and put beside what was printed."""
+"""The paper's tables and figures, recomputed from data and put beside what was printed."""

@@ -135,7 +135,7 @@ def to_html(sections: Sequence[Section], images: Mapping[str, bytes]) -> str:
 <body>
 <header>
 <h1>{TITLE}</h1>
-<p>Every table and figure of the paper made anew from data, beside what was printed.
+<p>Every table and figure of the paper, recomputed from data, beside what was printed.
 Written by <code>rankfold reproduce</code>.</p>
 </header>
 <nav><ul>{entries}</ul></nav>

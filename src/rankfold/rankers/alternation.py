@@ -365,9 +365,9 @@ class HalfSteps:
         affinity = sparse.vstack([learned.affinity, added.affinity], format="csr")
         affinity.resize((self.n_all, self.n_all))
         weights = ((affinity + affinity.T) / 2).tocsr()
-        everybody = np.arange(self.n_all)
+        every_point = np.arange(self.n_all)
         squares = learned.squares + added.squares
-        return LearnedRows(everybody, everybody, weights, learned.cost + added.cost, squares)
+        return LearnedRows(every_point, every_point, weights, learned.cost + added.cost, squares)
 
     def _assemble(
         self, points: IntArray, later: bool, change: Rows | None, added: Rows

@@ -53,7 +53,7 @@ class CandidateLists:
     unseen: Neighbors
 
     def rows(self, rows: IntArray, width: int) -> Neighbors:
-        """Return sorted lists of ascending rows; longer ones than stored are searched anew."""
+        """Return sorted lists of ascending rows; longer ones than stored are searched again."""
         inside = rows[rows < self.engine.n_points]
         outside = rows[len(inside) :] - self.engine.n_points
         if width <= self.stored.width:

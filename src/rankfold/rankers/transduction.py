@@ -146,11 +146,11 @@ class GraphTransduction(GraphRanker):
             scores[points, columns] = seeds
         # All terms are positive, so rounding is relative: a few units per step and neighbour.
         terms = longest_row(self._walk) + 8
-        bound, everybody = n_steps * terms * EPS, np.arange(len(scores))
+        bound, every_point = n_steps * terms * EPS, np.arange(len(scores))
         for column, query in enumerate(queries):
             largest = float(query.weights.max())
             found = scores[:, column]
-            yield Solution(everybody, found, largest * bound, n_steps, n_touched=len(found))
+            yield Solution(every_point, found, largest * bound, n_steps, n_touched=len(found))
 
     def _limits(
         self, queries: Sequence[Query], missed: FloatArray, gained: FloatArray
@@ -170,9 +170,9 @@ class GraphTransduction(GraphRanker):
         reached = np.isin(self._components, self._components[touched]) & (missed > 0)
         reached[query.indices] = False
         free = np.flatnonzero(reached & (self._degrees > 0))
-        everybody = np.arange(len(scores))
+        every_point = np.arange(len(scores))
         if not len(free):
-            return Solution(everybody, scores, 0.0, n_touched=len(scores))
+            return Solution(every_point, scores, 0.0, n_touched=len(scores))
         given = scores.copy()
         given[free] = 0.0
         rows = scale_rows(self._walk[free], missed[free])
@@ -197,7 +197,7 @@ class GraphTransduction(GraphRanker):
         if np.isfinite(bound):
             scores, bound = without_noise(scores, bound)
         return Solution(
-            everybody,
+            every_point,
             scores,
             bound,
             steps,

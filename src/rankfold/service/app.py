@@ -1,4 +1,4 @@
-"""The service as an ASGI app."""
+"""The service as an ASGI app, and ``/docs``, the description of its API as a page."""
 
 from __future__ import annotations
 

@@ -150,7 +150,7 @@ async def answer_unless_gone(
 ) -> None:
     """Let an app answer a request whose body was read, and stop it if the client leaves before.
 
-    A page that asks anew with every move of a slider leaves many requests behind; those that
+    A page that asks again with every move of a slider leaves many requests behind; those that
     wait for their turn then make room, and those that have begun are stopped, but for a change.
     """
     started = False

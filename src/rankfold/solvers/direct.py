@@ -140,7 +140,7 @@ class DirectSolver:
         return {"system": self.system}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Factorise anew, since SuperLU's factors have no copy."""
+        """Factorise again, since SuperLU's factors have no copy."""
         self.system = state["system"]
         self._prepare()
 

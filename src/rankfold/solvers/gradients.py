@@ -123,7 +123,7 @@ def copy_rows(system, work, n, n_copied):  # type: ignore[no-untyped-def]
 def multiply(ends, stride, columns, weights, work, n):  # type: ignore[no-untyped-def]
     """Multiply the direction by the matrix; return the curvature along it.
 
-    Sums may be taken in any order here, since residuals are measured afresh afterwards.
+    Sums may be taken in any order here, since residuals are measured again afterwards.
     """
     u, q, diagonal, free = work.cg_u, work.cg_q, work.cg_diagonal, work.cg_free
     curvature = 0.0

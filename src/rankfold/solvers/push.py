@@ -248,7 +248,7 @@ def push(system, work, n, n_queued, relaxation):  # type: ignore[no-untyped-def]
 
 @kernel
 def measure(system, work, n, query):  # type: ignore[no-untyped-def]
-    """Compute the residuals of all touched points from their values, afresh."""
+    """Compute the residuals of all touched points from their values."""
     small()
     rows, indices, weights = system.rows, system.indices, system.weights
     residual, value, inverse = work.residual, work.value, work.inverse

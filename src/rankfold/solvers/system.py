@@ -364,7 +364,7 @@ def solution_of(
 ) -> Solution:
     """Turn values of all points into scores with a bound.
 
-    The residual is measured afresh, and its own rounding is added: a few units in the last place
+    The residual is measured again, and its own rounding is added: a few units in the last place
     of ``|A| |x| + |b|``. Scores that the bound cannot tell from zero are set to zero, since their
     order would be that of the solver's rounding; the bound grows by what was cut.
     """

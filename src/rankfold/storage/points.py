@@ -49,7 +49,7 @@ PointBatch = tuple[Sequence[Id], Mapping[str, Values]]
 def make_points(
     database: SqliteDatabase, columns: Sequence[Column], batches: Iterable[PointBatch]
 ) -> None:
-    """Make the table anew, with slots from 0 in the order of the batches."""
+    """Make the table again, with slots from 0 in the order of the batches."""
     drop_words(database)
     database.rows("DROP TABLE IF EXISTS points")
     database.rows(points_table(columns))

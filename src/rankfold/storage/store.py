@@ -117,7 +117,7 @@ def _check_files(folder: Path, write: bool) -> None:
         if write and found.st_nlink > 1:
             raise StorageError(
                 f"{str(path)!r} has {found.st_nlink} names (hard links), so that a change would "
-                "show in a copy, too; copy the folder anew, with files of its own."
+                "show in a copy, too; copy the folder again, with files of its own."
             )
         if name == LOCK and found.st_size:
             raise StorageError(f"{str(path)!r} holds something, but must be empty; delete it.")

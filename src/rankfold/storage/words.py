@@ -25,7 +25,7 @@ TERM = re.compile(r'"([^"]*)"(\*?)|([^\s"*]+)(\*?)')
 
 
 def make_words(database: SqliteDatabase, columns: Sequence[Column]) -> None:
-    """Make the table of words anew, from the points that are there; none without texts."""
+    """Make the table of words again, from the points that are there; none without texts."""
     drop_words(database)
     statement = words_table(columns)
     if statement is not None:

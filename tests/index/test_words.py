@@ -130,6 +130,8 @@ def test_a_search_for_words_can_be_stopped(tmp_path):
         with stop.stoppable(), pytest.raises(StoppedError):
             store.find("a common word")
         assert len(store.find("a common word")[0]) == 10
+        with stop.stoppable(), pytest.raises(StoppedError):  # the same connection, once more
+            store.matching("note like '%w%'")
 
 
 def test_texts_are_embedded(notes, tmp_path):

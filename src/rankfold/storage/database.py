@@ -13,8 +13,66 @@ from threading import Lock
 from typing import Any, NamedTuple
 
 from rankfold.errors import InputError, StorageError
-from rankfold.parallel import StoppedError, check_stopped, is_stopped
+from rankfold.parallel import StoppedError, is_stopped
 from rankfold.storage.columns import Column, known_columns
+
+LOCK = "writer.lock"
+
+PATIENCE = 30.0
+"""Seconds to wait for another process that is just writing."""
+
+LARGEST_LOG = 64 * 2**20
+"""Bytes of write-ahead log that are kept on disk once they are no longer needed."""
+
+MEND = "restore it from a copy, or delete the index and build it again"
+
+ACCESS = "see that the file and its folder may be read, and written to for changes"
+
+ADVICE = {
+    sqlite3.SQLITE_FULL: "make room on the disk and try again; what was stored is unharmed",
+    sqlite3.SQLITE_BUSY: "another process is writing to it; try again later",
+    sqlite3.SQLITE_READONLY: ACCESS,
+    sqlite3.SQLITE_CANTOPEN: ACCESS,
+    sqlite3.SQLITE_PERM: ACCESS,
+    sqlite3.SQLITE_IOERR: "see that the disk works and has room; what was stored is unharmed",
+}
+
+STEPS = 10_000
+"""Steps of SQLite, well below a millisecond, after which it looks whether work was stopped."""
+
+FAILURES = (sqlite3.Error, UnicodeDecodeError)
+"""What SQLite raises; the second when it quotes damaged text in a message."""
+
+Row = tuple[Any, ...]
+
+DATABASE = "index.sqlite"
+
+FORMAT = "rankfold"
+
+FORMAT_VERSION = 1
+
+APPLICATION = int.from_bytes(b"rnkf", "big")
+"""Marks the SQLite file as ours."""
+
+TABLES = (
+    "CREATE TABLE manifest (format, version, generation, sequence, merged, segments, settings, "
+    "columns, crc32)",
+    "CREATE TABLE segments (name PRIMARY KEY, file, dtype, shape, n_bytes, crc32) WITHOUT ROWID",
+    "CREATE TABLE files (file PRIMARY KEY) WITHOUT ROWID",
+    "CREATE TABLE changes (sequence INTEGER PRIMARY KEY, generation, n_arrays)",
+    "CREATE TABLE change_arrays (sequence, name, dtype, shape, crc32, data)",
+    "CREATE INDEX change_arrays_by_sequence ON change_arrays (sequence)",
+)
+
+POINTS_BY_ID = "CREATE UNIQUE INDEX points_by_id ON points (id)"
+
+WORDS_LEFT_OUT = ("image",)
+"""Text columns without words: pictures, as data URIs."""
+
+TOKENS = "tokenize='unicode61 remove_diacritics 2'"
+
+WORDS_PARTS = ("words_data", "words_idx", "words_docsize", "words_config")
+"""Tables that FTS5 makes for itself."""
 
 
 class SqlitePool:
@@ -67,9 +125,6 @@ class SqlitePool:
         database.close()
 
 
-LOCK = "writer.lock"
-
-
 class WriterLock:
     """The right to change a store, held until ``release`` or the end of the process.
 
@@ -112,35 +167,6 @@ def is_locked(folder: Path) -> bool:
     return False
 
 
-PATIENCE = 30.0
-"""Seconds to wait for another process that is just writing."""
-
-LARGEST_LOG = 64 * 2**20
-"""Bytes of write-ahead log that are kept on disk once they are no longer needed."""
-
-STEPS = 20_000
-"""Steps of SQLite's machine, well below a millisecond, after which it looks whether to stop."""
-
-MEND = "restore it from a copy, or delete the index and build it again"
-ACCESS = "see that the file and its folder may be read, and written to for changes"
-ADVICE = {
-    sqlite3.SQLITE_FULL: "make room on the disk and try again; what was stored is unharmed",
-    sqlite3.SQLITE_BUSY: "another process is writing to it; try again later",
-    sqlite3.SQLITE_READONLY: ACCESS,
-    sqlite3.SQLITE_CANTOPEN: ACCESS,
-    sqlite3.SQLITE_PERM: ACCESS,
-    sqlite3.SQLITE_IOERR: "see that the disk works and has room; what was stored is unharmed",
-}
-
-STEPS = 10_000
-"""Steps of SQLite, well below a millisecond, after which it looks whether work was stopped."""
-
-FAILURES = (sqlite3.Error, UnicodeDecodeError)
-"""What SQLite raises; the second when it quotes damaged text in a message."""
-
-Row = tuple[Any, ...]
-
-
 class SqliteDatabase:
     """A connection whose errors name the file.
 
@@ -174,27 +200,6 @@ class SqliteDatabase:
         """Run a statement and return everything that it yields."""
         with explained(self.path):
             return self._connection.execute(sql, values).fetchall()
-
-    def stoppable_rows(self, sql: str, values: Sequence[object]) -> list[Row]:
-        """Run a query that may take long, which `Stop` and Ctrl-C end."""
-        raised: list[BaseException] = []
-
-        def stopped() -> int:
-            try:
-                check_stopped()
-            except BaseException as error:  # SQLite would turn it into an error of its own
-                raised.append(error)
-            return len(raised)
-
-        self._connection.set_progress_handler(stopped, STEPS)
-        try:
-            return self.rows(sql, values)
-        except StorageError:
-            if raised:
-                raise raised[0] from None
-            raise
-        finally:
-            self._connection.set_progress_handler(None, 0)
 
     def begin(self) -> list[Row]:
         """Begin a snapshot and return the rows of the manifest in it."""
@@ -336,24 +341,6 @@ def understood(path: Path) -> Iterator[None]:
         ) from error
 
 
-DATABASE = "index.sqlite"
-FORMAT = "rankfold"
-FORMAT_VERSION = 1
-APPLICATION = int.from_bytes(b"rnkf", "big")
-"""Marks the SQLite file as ours."""
-
-TABLES = (
-    "CREATE TABLE manifest (format, version, generation, sequence, merged, segments, settings, "
-    "columns, crc32)",
-    "CREATE TABLE segments (name PRIMARY KEY, file, dtype, shape, n_bytes, crc32) WITHOUT ROWID",
-    "CREATE TABLE files (file PRIMARY KEY) WITHOUT ROWID",
-    "CREATE TABLE changes (sequence INTEGER PRIMARY KEY, generation, n_arrays)",
-    "CREATE TABLE change_arrays (sequence, name, dtype, shape, crc32, data)",
-    "CREATE INDEX change_arrays_by_sequence ON change_arrays (sequence)",
-)
-POINTS_BY_ID = "CREATE UNIQUE INDEX points_by_id ON points (id)"
-
-
 class Version(NamedTuple):
     """What a store holds: arrays of a generation, and changes up to a sequence number."""
 
@@ -446,14 +433,6 @@ def points_table(columns: Sequence[Column]) -> str:
     """
     names = "".join(f", {column.key}" for column in columns)
     return f"CREATE TABLE points (slot INTEGER PRIMARY KEY, id NOT NULL, crc32{names})"
-
-
-WORDS_LEFT_OUT = ("image",)
-"""Text columns without words: pictures, as data URIs."""
-
-TOKENS = "tokenize='unicode61 remove_diacritics 2'"
-WORDS_PARTS = ("words_data", "words_idx", "words_docsize", "words_config")
-"""Tables that FTS5 makes for itself."""
 
 
 def text_columns(columns: Sequence[Column]) -> list[Column]:

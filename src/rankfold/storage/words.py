@@ -120,7 +120,7 @@ def find_words(
     values: Sequence[object] = ()
     if condition is not None:
         where, values = f"AND rowid IN (SELECT slot FROM points WHERE {condition[0]})", condition[1]  # noqa: S608
-    rows = database.stoppable_rows(
+    rows = database.rows(
         "SELECT rowid, -bm25(words) AS score FROM words "  # noqa: S608
         f"WHERE words MATCH ? {where} ORDER BY score DESC, rowid LIMIT ?",
         [match, *values, most],

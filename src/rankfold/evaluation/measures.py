@@ -25,6 +25,37 @@ ROUNDING = 1e-9
 BLOCK = 2**22
 """Random numbers held at once."""
 
+DEFAULTS = ("r_precision", "average_precision", "ndcg@10")
+"""What is measured unless asked otherwise; r_precision is the precision at the class size."""
+
+DEFAULTS_OF = {
+    ("labels", False): DEFAULTS,
+    ("labels", True): ("precision@1", "precision@10", "precision@50", "ndcg@10"),
+    ("judgements", False): ("ndcg@10", "average_precision", "recall@100"),
+    ("judgements", True): ("ndcg@10", "average_precision@1000", "recall@100"),
+}
+"""The same, by what says which points are relevant, and whether there are many points: then no
+measure needs a ranking of all of them."""
+
+WITH_CUTOFF: dict[str, Callable[[FloatArray, FloatArray, int], float]] = {
+    "precision": lambda gains, ideal, cutoff: metrics.precision(gains > 0, cutoff),
+    "recall": lambda gains, ideal, cutoff: metrics.recall(gains > 0, cutoff, len(ideal)),
+    "ndcg": lambda gains, ideal, cutoff: metrics.ndcg(gains, cutoff, ideal),
+    "average_precision": lambda gains, ideal, cutoff: metrics.average_precision(
+        gains[:cutoff] > 0, len(ideal)
+    ),
+}
+
+WITHOUT_CUTOFF: dict[str, Callable[[FloatArray, FloatArray], float]] = {
+    "average_precision": lambda gains, ideal: metrics.average_precision(gains > 0, len(ideal)),
+    "trapezoidal_average_precision": lambda gains, ideal: metrics.trapezoidal_average_precision(
+        gains > 0, len(ideal)
+    ),
+    "r_precision": lambda gains, ideal: metrics.r_precision(gains > 0, len(ideal)),
+    "bulls_eye": lambda gains, ideal: metrics.bulls_eye(gains > 0, len(ideal)),
+    "reciprocal_rank": lambda gains, ideal: metrics.reciprocal_rank(gains > 0),
+}
+
 
 def bootstrap_interval(values: FloatArray, seed: int = 0) -> tuple[FloatArray, FloatArray]:
     """Return the 95 % interval of the mean of every column, by the percentile bootstrap.
@@ -109,38 +140,6 @@ def _sizes(total: int, n_queries: int) -> list[int]:
     """Split ``total`` samples into blocks that fit in memory."""
     step = max(1, BLOCK // max(1, n_queries))
     return [min(step, total - start) for start in range(0, total, step)]
-
-
-DEFAULTS = ("r_precision", "average_precision", "ndcg@10")
-"""What is measured unless asked otherwise; r_precision is the precision at the class size."""
-
-DEFAULTS_OF = {
-    ("labels", False): DEFAULTS,
-    ("labels", True): ("precision@1", "precision@10", "precision@50", "ndcg@10"),
-    ("judgements", False): ("ndcg@10", "average_precision", "recall@100"),
-    ("judgements", True): ("ndcg@10", "average_precision@1000", "recall@100"),
-}
-"""The same, by what says which points are relevant, and whether there are many points: then no
-measure needs a ranking of all of them."""
-
-WITH_CUTOFF: dict[str, Callable[[FloatArray, FloatArray, int], float]] = {
-    "precision": lambda gains, ideal, cutoff: metrics.precision(gains > 0, cutoff),
-    "recall": lambda gains, ideal, cutoff: metrics.recall(gains > 0, cutoff, len(ideal)),
-    "ndcg": lambda gains, ideal, cutoff: metrics.ndcg(gains, cutoff, ideal),
-    "average_precision": lambda gains, ideal, cutoff: metrics.average_precision(
-        gains[:cutoff] > 0, len(ideal)
-    ),
-}
-
-WITHOUT_CUTOFF: dict[str, Callable[[FloatArray, FloatArray], float]] = {
-    "average_precision": lambda gains, ideal: metrics.average_precision(gains > 0, len(ideal)),
-    "trapezoidal_average_precision": lambda gains, ideal: metrics.trapezoidal_average_precision(
-        gains > 0, len(ideal)
-    ),
-    "r_precision": lambda gains, ideal: metrics.r_precision(gains > 0, len(ideal)),
-    "bulls_eye": lambda gains, ideal: metrics.bulls_eye(gains > 0, len(ideal)),
-    "reciprocal_rank": lambda gains, ideal: metrics.reciprocal_rank(gains > 0),
-}
 
 
 @dataclass(frozen=True)

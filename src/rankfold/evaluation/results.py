@@ -31,6 +31,21 @@ PLAIN = "plain distance"
 
 HEAD = ("metric", "method", "queries", "mean", "95 % interval", "harm", "p")
 
+SPECIAL = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+}
+"""Characters that LaTeX does not print as they are."""
+
+DEPTHS = (1, 2, 5, 10, 20, 50, 100)
+"""How many of the first results are looked at."""
+
+FEWEST_QUERIES = 10
+"""With fewer, intervals say nothing."""
+
 
 @dataclass(frozen=True)
 class Row:
@@ -166,25 +181,8 @@ def _pipes(cells: Sequence[str]) -> str:
     return "| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |"
 
 
-SPECIAL = {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
-}
-"""Characters that LaTeX does not print as they are."""
-
-
 def _ampersands(cells: Sequence[str]) -> str:
     return " & ".join("".join(SPECIAL.get(sign, sign) for sign in cell) for cell in cells) + r" \\"
-
-
-DEPTHS = (1, 2, 5, 10, 20, 50, 100)
-"""How many of the first results are looked at."""
-
-FEWEST_QUERIES = 10
-"""With fewer, intervals say nothing."""
 
 
 @dataclass(frozen=True)

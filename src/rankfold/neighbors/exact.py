@@ -37,6 +37,17 @@ METRICS = ("euclidean", "cosine", "precomputed", "precomputed_sq")
 SPARE_CANDIDATES = 16
 """Candidates taken beyond the asked ones, so that rounding rarely matters at the edge."""
 
+EXACT_LIMIT = 20_000
+"""Up to so many points the exact engine is quick enough."""
+
+DIMENSION_NEIGHBORS = 20
+"""Length of the lists over which the intrinsic dimension is measured."""
+
+DIFFUSE_DIMENSION = 10.0
+"""Above this intrinsic dimension data counts as diffuse rather than as a clean manifold."""
+
+CLEAN_NEIGHBORS, DIFFUSE_NEIGHBORS = 10, 20
+
 
 def as_held(vectors: FloatArray, metric: str, name: str) -> FloatArray:
     """Return checked vectors as the engine holds them: of length one for ``cosine``."""
@@ -227,10 +238,6 @@ class ExactEngine:
         return merged
 
 
-EXACT_LIMIT = 20_000
-"""Up to so many points the exact engine is quick enough."""
-
-
 def choose_engine(
     X: FloatArray, metric: str, recall: float = DEFAULT_RECALL, progress: bool = False
 ) -> ExactEngine | FaissEngine:
@@ -238,15 +245,6 @@ def choose_engine(
     if metric in GIVEN_METRICS or len(X) <= EXACT_LIMIT:
         return ExactEngine(X, metric)
     return FaissEngine(X, metric, recall, progress=progress)
-
-
-DIMENSION_NEIGHBORS = 20
-"""Length of the lists over which the intrinsic dimension is measured."""
-
-DIFFUSE_DIMENSION = 10.0
-"""Above this intrinsic dimension data counts as diffuse rather than as a clean manifold."""
-
-CLEAN_NEIGHBORS, DIFFUSE_NEIGHBORS = 10, 20
 
 
 def intrinsic_dimension(neighbors: Neighbors) -> float:

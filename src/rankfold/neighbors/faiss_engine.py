@@ -39,6 +39,22 @@ RECALL_POINTS, RECALL_NEIGHBORS = 200, 50
 MOST_ADDED, LEAST_LEFT = 1.25, 0.8
 """Recall is measured again once there are so many times the points, or fewer are left."""
 
+MOST_SCANNED = 4_000
+"""A graph (HNSW) is quicker than an inverted file that compares each query with more points."""
+
+MOST_PAIRS = 2**43
+"""All pairs of points are compared, where nothing else reaches the recall, up to this many products
+of numbers: some minutes."""
+
+FLAT_LIMIT = 10_000
+"""Up to so many points, looking at all of them is quicker than building an index."""
+
+LONGEST_SEARCH = 1024
+"""Longer lists are rare, and every distance is measured for them."""
+
+BLOCK_ROWS, BLOCK_WORK, BLOCK_BYTES = 2**13, 2**36, 2**24
+"""Bounds of a block of queries: rows, products of numbers, and bytes of a temporary array."""
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -118,23 +134,6 @@ class RecallSample:
         with threads(self._n_threads):
             candidates = index.candidates(points[sample], self._width + 1, effort, self._alive)
         return refine(points, points[sample], candidates, sample, self._width)[0].sq_distances
-
-
-MOST_SCANNED = 4_000
-"""A graph (HNSW) is quicker than an inverted file that compares each query with more points."""
-
-MOST_PAIRS = 2**43
-"""All pairs of points are compared, where nothing else reaches the recall, up to this many products
-of numbers: some minutes."""
-
-FLAT_LIMIT = 10_000
-"""Up to so many points, looking at all of them is quicker than building an index."""
-
-LONGEST_SEARCH = 1024
-"""Longer lists are rare, and every distance is measured for them."""
-
-BLOCK_ROWS, BLOCK_WORK, BLOCK_BYTES = 2**13, 2**36, 2**24
-"""Bounds of a block of queries: rows, products of numbers, and bytes of a temporary array."""
 
 
 class FaissEngine:

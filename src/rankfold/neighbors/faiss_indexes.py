@@ -16,15 +16,30 @@ from rankfold.types import NOBODY, BoolArray, FloatArray, IntArray
 Shown = Callable[[range, str], Iterable[int]]
 """Yields steps of a work and shows how far it has come, by the name of the work."""
 
+FEW_QUERIES = 16
+"""So few queries are searched by one thread: waking the others costs more than it gains.
+FAISS also measures so few by differences, not by matrix products."""
+
+CELLS_PER_ROOT = 4
+"""An inverted file has this many cells per square root of the number of points."""
+
+TRAINING_POINTS, TRAINING_STEPS = 40, 6
+"""Points per cell and steps of k-means: more takes longer and finds hardly better cells."""
+
+MOST_CELLS = 0.25
+"""The largest share of the cells to visit."""
+
+LINKS = 16
+"""Links per point of the graph."""
+
+PRODUCTS, DIFFERENCES = 1, 2
+
+EPS = float(np.finfo(np.float32).eps)
+
 
 def unseen(steps: range, label: str) -> Iterable[int]:
     """Show nothing."""
     return steps
-
-
-FEW_QUERIES = 16
-"""So few queries are searched by one thread: waking the others costs more than it gains.
-FAISS also measures so few by differences, not by matrix products."""
 
 
 class CandidateIndex(Protocol):
@@ -81,16 +96,6 @@ def threads(n_threads: int | None) -> Iterator[None]:
         yield
     finally:
         faiss.omp_set_num_threads(before)
-
-
-CELLS_PER_ROOT = 4
-"""An inverted file has this many cells per square root of the number of points."""
-
-TRAINING_POINTS, TRAINING_STEPS = 40, 6
-"""Points per cell and steps of k-means: more takes longer and finds hardly better cells."""
-
-MOST_CELLS = 0.25
-"""The largest share of the cells to visit."""
 
 
 class InvertedIndex:
@@ -241,14 +246,6 @@ def _doubling(first: int, most: int) -> tuple[int, ...]:
     while 2 * efforts[-1] <= most:
         efforts.append(2 * efforts[-1])
     return tuple(efforts)
-
-
-LINKS = 16
-"""Links per point of the graph."""
-
-
-PRODUCTS, DIFFERENCES = 1, 2
-EPS = float(np.finfo(np.float32).eps)
 
 
 class FlatIndex:

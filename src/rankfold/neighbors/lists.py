@@ -14,6 +14,15 @@ from rankfold.types import NOBODY, BoolArray, FloatArray, IntArray, Neighbors
 SPARE = 1.5
 """A full array is replaced by one of so many times its length."""
 
+MOST_EXTRAS = 0.25
+"""Links that came later are sorted in once there are so many for each that is sorted."""
+
+BLOCK_ROWS = 2**12
+"""Lists that are compared at once."""
+
+Reaches = Callable[[IntArray], FloatArray]
+"""Returns the distance below which a new point enters the lists of some points."""
+
 
 class GrowableArray:
     """Rows that are appended and changed in place.
@@ -61,10 +70,6 @@ class GrowableArray:
         store[: len(self.rows)] = self.rows
         self._store = store
         return store
-
-
-MOST_EXTRAS = 0.25
-"""Links that came later are sorted in once there are so many for each that is sorted."""
 
 
 class ReverseLists:
@@ -233,10 +238,6 @@ class StoredLists:
         return StoredLists(Neighbors(named.astype(np.int32), lists.sq_distances))
 
 
-BLOCK_ROWS = 2**12
-"""Lists that are compared at once."""
-
-
 class Insertions(NamedTuple):
     """New points that enter lists: whose, who, and at what squared distance."""
 
@@ -358,10 +359,6 @@ def links_added(rows: IntArray, before: IntArray, after: IntArray) -> tuple[IntA
         sources.append(rows[block][which])
         targets.append(after[block][which, place])
     return np.concatenate(sources), np.concatenate(targets)
-
-
-Reaches = Callable[[IntArray], FloatArray]
-"""Returns the distance below which a new point enters the lists of some points."""
 
 
 def measured_entering(

@@ -25,6 +25,14 @@ from rankfold.neighbors.faiss_indexes import (
 from rankfold.neighbors.lists import GrowableArray
 from rankfold.types import NOBODY, BoolArray, FloatArray, IntArray, Neighbors, Query
 
+FEW_NEW = 1000
+"""So many new vectors are compared with each other without an index."""
+
+SETTINGS = ("metric", "recall", "seed")
+
+MOST_GROWTH = 2
+"""An index is trained again when this many times the points would have had its cells."""
+
 
 class ExactPoints:
     """An exact engine of the points that are left, made again after a change.
@@ -185,15 +193,6 @@ class ExactPoints:
 
 def _nobody(n_rows: int, k: int) -> Neighbors:
     return Neighbors(np.full((n_rows, k), NOBODY, dtype=np.int32), np.full((n_rows, k), np.inf))
-
-
-FEW_NEW = 1000
-"""So many new vectors are compared with each other without an index."""
-
-SETTINGS = ("metric", "recall", "seed")
-
-MOST_GROWTH = 2
-"""An index is trained again when this many times the points would have had its cells."""
 
 
 class FaissPoints(FaissEngine):

@@ -25,6 +25,27 @@ PATIENCE = 1.0
 
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 
+HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "X-Frame-Options": "DENY",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Content-Security-Policy": "default-src 'self'; img-src 'self' data: blob:; object-src 'none'; "
+    "base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
+}
+
+SENT = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
+"""The same as a server takes them; nothing else in the service sets any of these."""
+
+PLAIN = re.compile(r"[A-Za-z0-9._-]{1,64}")
+
+UNMATCHED = "unmatched"
+
+GONE = "gone"
+"""The status, in metrics, of a request whose client did not wait for the answer."""
+
+log = logging.getLogger("rankfold.service")
+
 
 class ServiceMetrics:
     """Numbers of one app, in a registry of its own.
@@ -116,25 +137,6 @@ def counted(indexes: Mapping[str, Sized]) -> dict[str, int]:
         with suppress(StorageError):
             counts[name] = len(index)
     return counts
-
-
-HEADERS = {
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "X-Frame-Options": "DENY",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Content-Security-Policy": "default-src 'self'; img-src 'self' data: blob:; object-src 'none'; "
-    "base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
-}
-SENT = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
-"""The same as a server takes them; nothing else in the service sets any of these."""
-
-PLAIN = re.compile(r"[A-Za-z0-9._-]{1,64}")
-UNMATCHED = "unmatched"
-GONE = "gone"
-"""The status, in metrics, of a request whose client did not wait for the answer."""
-
-log = logging.getLogger("rankfold.service")
 
 
 class Recorder:

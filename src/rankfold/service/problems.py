@@ -31,6 +31,39 @@ from rankfold.service.requests import Parameters
 MOST = 20
 LONGEST_NAME = 60
 
+PROBLEM_KIND = "application/problem+json"
+
+REFERENCE = "#/components/schemas/"
+
+NOT_OURS = ("HTTPValidationError", "ValidationError")
+"""Schemas of the framework, for answers that are never sent."""
+
+ALWAYS, OF_A_BODY = (421, 503), (400, 408, 413, 415)
+
+WHY = {
+    400: "The body is no JSON in UTF-8, or nested too deeply.",
+    401: "The service has a key, and it was not given.",
+    403: "The index is served for reading only.",
+    404: "There is no index of this name.",
+    408: "The body did not arrive in time.",
+    413: "The body is too long.",
+    415: "The body is not of the type application/json.",
+    421: "The service does not answer to the host that was asked for.",
+    422: "Something in the request cannot be used; `errors` name the fields.",
+    503: "There is too much to do, it took too long, or a database does not answer.",
+}
+
+LONGEST = 1000
+"""Characters of a message; what was sent is not sent back at length."""
+
+WORDS = {
+    400: "the body cannot be read; it must be JSON in UTF-8, and not nested deeply.",
+    404: "there is nothing at this address; /openapi.json lists what there is.",
+    405: "this address cannot be used with this method; /openapi.json lists what there is.",
+}
+
+log = logging.getLogger("rankfold.service")
+
 
 def field_errors(error: RequestValidationError) -> list[tuple[str, str]]:
     """Return fields and what is wrong with each, such as ``queries[3].where``."""
@@ -89,26 +122,6 @@ def _joined(parts: Sequence[str | int]) -> str:
         f"[{part}]" if isinstance(part, int) else f".{part[:LONGEST_NAME]}" for part in parts
     )
     return written.removeprefix(".")
-
-
-PROBLEM_KIND = "application/problem+json"
-REFERENCE = "#/components/schemas/"
-NOT_OURS = ("HTTPValidationError", "ValidationError")
-"""Schemas of the framework, for answers that are never sent."""
-
-ALWAYS, OF_A_BODY = (421, 503), (400, 408, 413, 415)
-WHY = {
-    400: "The body is no JSON in UTF-8, or nested too deeply.",
-    401: "The service has a key, and it was not given.",
-    403: "The index is served for reading only.",
-    404: "There is no index of this name.",
-    408: "The body did not arrive in time.",
-    413: "The body is too long.",
-    415: "The body is not of the type application/json.",
-    421: "The service does not answer to the host that was asked for.",
-    422: "Something in the request cannot be used; `errors` name the fields.",
-    503: "There is too much to do, it took too long, or a database does not answer.",
-}
 
 
 class FieldError(BaseModel):
@@ -181,18 +194,6 @@ def _problem(status: int) -> dict[str, Any]:
     if status in headers:
         answer["headers"] = {headers[status]: {"schema": {"type": "string"}}}
     return answer
-
-
-LONGEST = 1000
-"""Characters of a message; what was sent is not sent back at length."""
-
-WORDS = {
-    400: "the body cannot be read; it must be JSON in UTF-8, and not nested deeply.",
-    404: "there is nothing at this address; /openapi.json lists what there is.",
-    405: "this address cannot be used with this method; /openapi.json lists what there is.",
-}
-
-log = logging.getLogger("rankfold.service")
 
 
 @dataclass(eq=False)

@@ -34,6 +34,19 @@ TRIM_THRESHOLD, MMAP_THRESHOLD, ARENA_MAX = -1, -3, -8
 
 CHOSEN = {ARENA_MAX: 1, MMAP_THRESHOLD: 2**18, TRIM_THRESHOLD: 2**22}
 
+SWITCH_SECONDS = 0.001
+"""After which a thread passes on the interpreter: a light query asks for it many times."""
+
+GRACE = 5.0
+"""Seconds in which requests may end after SIGTERM; supervisors commonly kill after ten."""
+
+HERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104, where these are reached from this machine
+
+NOT_TAKEN = "an answer was not taken in time; its connection was closed"
+
+RESET = struct.pack("hh" if sys.platform == "win32" else "ii", 1, 0)
+"""Lets a socket forget what was not sent when it is closed (SO_LINGER)."""
+
 
 def keep_memory_together() -> bool:
     """Let arrays that are freed leave the process, where the C library is glibc; return whether.
@@ -49,15 +62,6 @@ def keep_memory_together() -> bool:
     except (OSError, AttributeError):  # another C library, such as musl
         return False
     return all(mallopt(option, value) == 1 for option, value in CHOSEN.items())
-
-
-SWITCH_SECONDS = 0.001
-"""After which a thread passes on the interpreter: a light query asks for it many times."""
-
-GRACE = 5.0
-"""Seconds in which requests may end after SIGTERM; supervisors commonly kill after ten."""
-
-HERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104, where these are reached from this machine
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -177,12 +181,6 @@ class _Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         self._ready()
-
-
-NOT_TAKEN = "an answer was not taken in time; its connection was closed"
-
-RESET = struct.pack("hh" if sys.platform == "win32" else "ii", 1, 0)
-"""Lets a socket forget what was not sent when it is closed (SO_LINGER)."""
 
 
 def patient_for(settings: Settings) -> type[H11Protocol]:

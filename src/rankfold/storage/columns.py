@@ -19,6 +19,20 @@ WHOLE = range(-(2**63), 2**63)
 Id = str | int
 Slots = npt.NDArray[np.int64]
 
+MOST = 500
+
+LONGEST_NAME = 100
+
+KINDS = {bool: "boolean", int: "integer", float: "number", str: "text"}
+
+EXACT = 2**53
+"""Up to this size, every whole number is a float as well."""
+
+UNKNOWN = "unknown"
+"""The kind of a column in which every value is missing so far."""
+
+Value = bool | int | float | str | None
+
 
 def checked_ids(ids: Any) -> list[Id]:
     """Require ids: texts of 1 to 1000 characters and whole numbers of 64 bits."""
@@ -152,18 +166,6 @@ def _check_names(texts: list[str]) -> None:
             raise InputError(
                 f"an id has {length} characters ({wrong[:20]!r}), but must have 1 to {LONGEST_ID}."
             )
-
-
-MOST = 500
-LONGEST_NAME = 100
-KINDS = {bool: "boolean", int: "integer", float: "number", str: "text"}
-EXACT = 2**53
-"""Up to this size, every whole number is a float as well."""
-
-UNKNOWN = "unknown"
-"""The kind of a column in which every value is missing so far."""
-
-Value = bool | int | float | str | None
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,17 @@ from rankfold.storage.database import (
 LARGEST = 900_000_000
 """Bytes of one array in a change; SQLite holds no more than 1,000,000,000 in one place."""
 
+FOLDER = "segments"
+
+NAME = re.compile(r"[a-z][a-z0-9_]{0,99}")
+
+FILE = re.compile(rf"{NAME.pattern}-[1-9][0-9]{{0,18}}\.npy")
+
+NUMBERS = "biuf"
+"""The kinds of values that an array may hold."""
+
+Array = npt.NDArray[Any]
+
 
 def log_change(database: SqliteDatabase, version: Version, arrays: Mapping[str, Array]) -> None:
     """Write down a change; its number is that of the version."""
@@ -104,15 +115,6 @@ def _logged_array(
 
 def _checksum(name: Any, dtype: Any, shape: Any, data: bytes) -> int:
     return zlib.crc32(data, zlib.crc32(f"{name} {dtype} {shape}".encode()))
-
-
-FOLDER = "segments"
-NAME = re.compile(r"[a-z][a-z0-9_]{0,99}")
-FILE = re.compile(rf"{NAME.pattern}-[1-9][0-9]{{0,18}}\.npy")
-NUMBERS = "biuf"
-"""The kinds of values that an array may hold."""
-
-Array = npt.NDArray[Any]
 
 
 class Segment(NamedTuple):

@@ -93,7 +93,7 @@ class _Call:
     body: Any
     read: Callable[[Any], Any]
     changes: bool = False
-    """Whether to ask twice may do it twice."""
+    """Whether a second request could make the change a second time."""
 
 
 class _Calls:

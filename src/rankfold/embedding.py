@@ -29,7 +29,7 @@ from rankfold.graph.symmetric import MOST_FILTERS, SpectrumSolver
 from rankfold.inputs.points import reading
 from rankfold.neighbors import GIVEN_METRICS, choose_engine, live_points
 from rankfold.rankers.base import Ranker
-from rankfold.rankers.ordering import Fusion, FusionLike, Neighborhood, blended
+from rankfold.rankers.ordering import Fusion, FusionLike, Neighborhood, blended, capped
 from rankfold.rankers.ran import RAN
 from rankfold.types import NOBODY, FloatArray, IntArray, Query
 
@@ -458,7 +458,7 @@ def fuse(
     nobody = Query(indices=np.empty(0, dtype=np.intp), weights=np.ones(1))
     hood = Neighborhood.of(nobody, nearest, distances[nearest], known.take)
     u = hood.units(distances)
-    counted = np.where(u <= 1, np.minimum(shape, hood.most_shape(nobody, indices, shape)), shape)
+    counted = capped(shape, u, hood.most_shape(nobody, indices, shape))
     return blended(counted, u, chosen.mixture(hood.hubness))
 
 

@@ -172,7 +172,7 @@ def test_a_change_that_has_begun_is_not_to_be_asked_for_again():
     async def scene():
         with pytest.raises(ProblemError) as begun:
             await turns.run("change", let_go.wait, 30)
-        assert "still being done" in str(begun.value)
+        assert "still running" in str(begun.value)
         with pytest.raises(ProblemError) as waited:
             await turns.run("change", let_go.wait, 30)
         assert "given up" in str(waited.value)

@@ -145,5 +145,5 @@ def test_a_single_query_is_to_be_put_into_a_list(client):
     said = client.post("/v1/indexes/two-moons/query", json={"ids": [3], "limit": 2})
     assert said.status_code == 422
     told = {error["field"]: error["message"] for error in said.json()["errors"]}
-    assert told["queries"] == "a list of queries is expected, also of one: {'queries': [{...}]}"
+    assert told["queries"] == 'send a list, even for a single query: {"queries": [{...}]}'
     assert told["limit"].endswith("What is called 'limit' elsewhere is 'top' here.")

@@ -478,9 +478,9 @@ def texts():
 )
 def test_an_answer_holds_only_so_much_payload(texts, monkeypatch, verb, body, field):
     path = f"/v1/indexes/texts/{verb}"
-    monkeypatch.setattr(handlers, "MOST_LETTERS", 1100)
+    monkeypatch.setattr(handlers, "MOST_CHARACTERS", 1100)
     assert texts.post(path, json=body).status_code == 200
-    monkeypatch.setattr(handlers, "MOST_LETTERS", 1000)
+    monkeypatch.setattr(handlers, "MOST_CHARACTERS", 1000)
     refused = texts.post(path, json=body)
     assert refused.status_code == 422
     assert "more than 1,000 characters of payload; name the columns" in refused.json()["detail"]
@@ -491,7 +491,7 @@ def test_an_answer_holds_only_so_much_payload(texts, monkeypatch, verb, body, fi
 
 def test_a_map_holds_only_so_much_of_a_column(texts, monkeypatch):
     monkeypatch.setattr(handlers, "AT_ONCE", 3)
-    monkeypatch.setattr(handlers, "MOST_LETTERS", 1000)
+    monkeypatch.setattr(handlers, "MOST_CHARACTERS", 1000)
     asked = "/v1/indexes/texts/map?column="
     assert texts.get(f"{asked}number").json()["values"] == list(range(20))
     refused = texts.get(f"{asked}text")

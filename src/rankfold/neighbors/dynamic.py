@@ -488,7 +488,7 @@ def check_state(arrays: dict[str, Any], settings: dict[str, Any]) -> None:
     if "graph_starts" in arrays:
         _check_starts(arrays, "graph_starts", "graph_indices", n_edges)
         _check_distances("graph_weights", arrays["graph_weights"])
-        KeptGraph(0, *(arrays[f"graph_{part}"] for part in KeptGraph._fields[1:])).check()
+        KeptGraph.restore(arrays, n_neighbors=0).check()
     _check_starts(arrays, "reverse_starts", "reverse_sources", n_links)
     if not np.array_equal(arrays["list_counts"], np.count_nonzero(indices >= 0, axis=1)):
         raise InputError("array 'list_counts' does not count 'list_indices'")

@@ -257,8 +257,13 @@ class KeptGraph(NamedTuple):
             bits = self.weights[part].view(f"u{self.weights.itemsize}").astype(np.uint64)
             code = _mixed(code + bits, factor)
             total += int(np.where(source < target, code, -code).sum())
-        if total % 2**64 or most > 1:
-            raise InputError("array 'graph_weights' holds others than 0 to 1, the same both ways")
+        if most > 1:
+            raise InputError("array 'graph_weights' holds weights above 1")
+        if total % 2**64:
+            raise InputError(
+                "array 'graph_weights' is not symmetric: a weight differs from that of the same "
+                "edge the other way"
+            )
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -214,7 +214,7 @@ class Fusion(NamedTuple):
         else:
             beyond = self._beyond(solution, hood, points, shape, cut)
             u = hood.of_listed(points)
-            counted = np.where(u <= 1, np.minimum(shape, most_shape), shape)
+            counted = capped(shape, u, most_shape)
             if len(query.weights) == 1 and most_shape == np.inf:  # the nearest may have any score
                 bound = max(bound, float(shape[u <= 1].max(initial=0.0)))
             likely, missed = _likely(counted, u, mixture, top)
@@ -267,7 +267,7 @@ class Fusion(NamedTuple):
         else:
             u = hood.of_listed(used)
             most_shape = hood.most_shape(query, used, shape[used])
-            counted = np.where(u <= 1, np.minimum(shape[used], most_shape), shape[used])
+            counted = capped(shape[used], u, most_shape)
             if mixture.horizon > 1 or (query.weights <= 0).any():
                 u, _ = self._distances(engine, query, hood, used, u)
             scores[used] = blended(counted, u, mixture)
@@ -304,6 +304,12 @@ def _likely(
     enough = np.partition(least, len(least) - top)[len(least) - top]
     likely = most >= enough
     return np.flatnonzero(likely), float(most[~likely].max(initial=-np.inf))
+
+
+def capped(shape: FloatArray, u: FloatArray, most: float) -> FloatArray:
+    """Return what shape scores count: those of the query's neighbours no more than ``most``."""
+    counted: FloatArray = np.where(u <= 1, np.minimum(shape, most), shape)
+    return counted
 
 
 def blended(shape: FloatArray, u: FloatArray, mixture: Fused) -> FloatArray:

@@ -126,7 +126,7 @@ def create_app(
 
 
 def reference_router() -> APIRouter:
-    """Return the routes of the page."""
+    """Return the routes of ``/docs``."""
     router = APIRouter(include_in_schema=False)
 
     @router.api_route("/docs", methods=["GET", "HEAD"])
@@ -201,7 +201,7 @@ def _operation(
     if "requestBody" in operation:
         body = _json_schema(operation["requestBody"])
         examples = schemas.get(body.get("$ref", "").removeprefix(SCHEMAS), {}).get("examples", [])
-        yield f"<p>Takes {_type(body)}{', such as' if examples else ''}</p>"
+        yield f"<p>Takes {_type(body)}{', such as' if examples else '.'}</p>"
         for example in examples[:1]:
             yield f"<pre>{escape(json.dumps(example))}</pre>"
     for status, answer in operation["responses"].items():

@@ -48,7 +48,7 @@ GIVEN = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/]+={0,2
 """Pictures of pixels only: SVG is a document that can hold scripts and addresses."""
 
 
-MOST_LETTERS, MOST_NUMBERS = 2**25, 2**21
+MOST_CHARACTERS, MOST_NUMBERS = 2**25, 2**21
 """Characters of payload, and numbers of vectors, that an answer may hold."""
 
 AT_ONCE = 2000
@@ -303,12 +303,14 @@ def list_all(indexes: Iterable[Served]) -> dict[str, Any]:
 
 def answer_all(served: Served, queries: list[QueryRequest]) -> list[dict[str, Any]]:
     """Answer queries one after the other, for as long as somebody waits for them."""
-    answers, n_letters = [], 0
+    answers, n_characters = [], 0
     for place, query in enumerate(queries):
         check_stopped()
         with about(f"queries[{place}]"):
             found = answer(ask(served, query), query)
-            n_letters = check_letters((hit["payload"] for hit in found["results"]), n_letters)
+            n_characters = check_characters(
+                (hit["payload"] for hit in found["results"]), n_characters
+            )
         answers.append(found)
     return answers
 
@@ -451,7 +453,7 @@ def find(served: Served, wanted: FindRequest) -> dict[str, Any]:
             error.argument = "text_columns" if error.argument == "columns" else error.argument
             raise
     payload = rows(found.payload, len(found), wanted.columns)
-    check_letters(payload)
+    check_characters(payload)
     listed = zip(found.ids, found.scores.tolist(), payload, strict=True)
     names = "id", "score", "payload"
     return {"results": [dict(zip(names, row, strict=True)) for row in listed]}
@@ -477,7 +479,7 @@ def scroll(served: Served, wanted: ScrollRequest) -> dict[str, Any]:
             point["payload"] = {name: point["payload"][name] for name in wanted.columns}
         if wanted.vectors:
             point["vector"] = point["vector"].tolist()
-    check_letters(point["payload"] for point in found)
+    check_characters(point["payload"] for point in found)
     return {"points": found}
 
 
@@ -514,7 +516,7 @@ def look_up(served: Served, wanted: LookupRequest) -> dict[str, Any]:
             wanted.ids, rows(payload, len(wanted.ids), wanted.columns), strict=True
         )
     ]
-    check_letters(point["payload"] for point in points)
+    check_characters(point["payload"] for point in points)
     if wanted.vectors and vectors is not None:
         for point, vector in zip(points, vectors.tolist(), strict=True):
             point["vector"] = vector
@@ -548,23 +550,23 @@ def draw(served: Served, column: str | None, limit: int) -> dict[str, Any]:
 def _column(index: Index | Collection, ids: list[Any], column: str) -> list[Any]:
     """Return the values of a column, unless they are too much for an answer."""
     values: list[Any] = []
-    n_letters = 0
+    n_characters = 0
     for start in range(0, len(ids), AT_ONCE):
         check_stopped()
         found = index.payload(ids[start : start + AT_ONCE], [column])[column]
         with about("column"):
-            n_letters = check_letters([dict(enumerate(found))], n_letters)
+            n_characters = check_characters([dict(enumerate(found))], n_characters)
         values += found
     return values
 
 
-def check_letters(payload: Iterable[Mapping[Any, Any]], before: int = 0) -> int:
+def check_characters(payload: Iterable[Mapping[Any, Any]], before: int = 0) -> int:
     """Return how many characters of texts an answer holds, with those before; require few."""
     texts = (value for row in payload for value in row.values() if isinstance(value, str))
     total = before + sum(map(len, texts))
-    if total > MOST_LETTERS:
+    if total > MOST_CHARACTERS:
         raise InputError(
-            f"the answer would hold more than {MOST_LETTERS:,} characters of payload; name the "
+            f"the answer would hold more than {MOST_CHARACTERS:,} characters of payload; name the "
             "columns that you need, or ask for less at a time."
         )
     return total

@@ -264,8 +264,8 @@ class Limiter:
             if begun and work == "change":
                 raise ProblemError(
                     503,
-                    f"this took longer than {timeout:g} seconds, and is still being done; look "
-                    "whether it was before you ask for it again, and ask for less at a time.",
+                    f"this took longer than {timeout:g} seconds, and is still running; check "
+                    "whether it was made before you send it again, and send less at a time.",
                     reason="timeout",
                 ) from None
             raise ProblemError(

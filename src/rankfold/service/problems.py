@@ -87,7 +87,7 @@ def _field_and_message(error: Any, body: Any) -> tuple[str, str]:
     if error["type"] == "extra_forbidden":
         return name, _unknown(str(parts[-1]))
     if (error["type"], name) == ("missing", "queries") and isinstance(body, dict) and body:
-        return name, "a list of queries is expected, also of one: {'queries': [{...}]}"
+        return name, 'send a list, even for a single query: {"queries": [{...}]}'
     return name or str(origin), error["msg"].removeprefix("Value error, ")
 
 

@@ -20,7 +20,7 @@ PREFETCH_DISTANCE = 12
 UNLIMITED = 2**62
 """The budget of a query that may touch as many points as it takes."""
 
-PATIENCE, WHOLE_SHARE = 1.2, 0.25
+PUSH_PATIENCE, REGION_SHARE = 1.2, 0.25
 """When gradients take over from push, and when they leave the region: see `Rule`."""
 
 BEYOND = 0.07
@@ -170,7 +170,9 @@ class Rule(NamedTuple):
     pause: float = 1e8
 
     @classmethod
-    def of(cls, share: float, patience: float = PATIENCE, whole_share: float = WHOLE_SHARE) -> Rule:
+    def of(
+        cls, share: float, patience: float = PUSH_PATIENCE, whole_share: float = REGION_SHARE
+    ) -> Rule:
         """Return how a solve proceeds where the median of ``m_i / c_i`` is this."""
         rho = 1.0 - share
         relaxation = 2.0 / (1.0 + float(np.sqrt(1.0 - rho**2)))

@@ -15,11 +15,11 @@ from rankfold.solvers.arrays import (
     NEEDS_ROWS,
     NOT_BEGUN,
     OUT_OF_BUDGET,
-    PATIENCE,
     PAUSED,
     PROVEN,
+    PUSH_PATIENCE,
+    REGION_SHARE,
     UNLIMITED,
-    WHOLE_SHARE,
     WITHIN_TOL,
     Arrays,
     Batch,
@@ -126,8 +126,8 @@ class RegionSolver:
         self,
         system: System,
         *,
-        patience: float = PATIENCE,
-        whole_share: float = WHOLE_SHARE,
+        patience: float = PUSH_PATIENCE,
+        whole_share: float = REGION_SHARE,
     ) -> None:
         rows, margin, scale = system.rows, system.margin, system.scale
         if rows is None:

@@ -48,7 +48,7 @@ def test_the_smoothness_of_later_queries_counts(call, kept, tmp_path):
         found = index.info()["learned"]["reach"]
         assert found == index.learn(smoothness=3.0).reach != index.learn().reach
     result = call("index", "learn", kept, "--smoothness", -1)
-    assert (result.exit_code, result.stdout) == (1, "")
+    assert (result.exit_code, result.stdout) == (2, "")
     assert "smoothness is -1" in result.stderr
 
 

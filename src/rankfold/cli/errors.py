@@ -80,10 +80,11 @@ def clear_errors(command: click.Command | None = None) -> Iterator[None]:
 
 
 def told_by_numbers(command: click.Command) -> set[str]:
-    """Return the parameters of the library that a command line gives as numbers, or by --set."""
+    """Return the parameters of the library that a command line gives as numbers."""
     names = {option.name or "" for option in command.params if option.type.name in NUMBERS}
     settings = click.get_current_context().params.get("settings") or ()
-    return names | {f"n_{name}" for name in names} | {name for name, _ in settings}
+    given = {name for name, value in settings if isinstance(value, int | float)}
+    return names | {f"n_{name}" for name in names} | given
 
 
 def _mendable() -> tuple[type[Exception], ...]:

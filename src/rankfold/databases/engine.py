@@ -145,8 +145,14 @@ class CollectionEngine:
             more *= 2
 
     def rows(self, indices: IntArray, k: int) -> Neighbors:
-        """Return the stored lists of points, up to ``k``."""
-        return _padded([self.graph.lists[int(point)] for point in indices], k)
+        """Return the stored lists of points, up to ``k``; those that are not here are fetched."""
+        known, points = self.graph.lists, indices.tolist()
+        missing = [point for point in dict.fromkeys(points) if point not in known]
+        if missing:
+            keys = self.graph.keys_of(missing)
+            self.graph.take(keys, self.database.rows(keys))
+        nothing = np.empty(0, dtype=np.intp), np.empty(0)  # of a point that is gone
+        return _padded([known.get(point, nothing) for point in points], k)
 
     def shown(self, points: IntArray, own: IntArray) -> BoolArray:
         """Return which points may be results: those that pass the filter, and the query's own."""

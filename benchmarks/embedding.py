@@ -11,7 +11,11 @@ Harm is the share of queries whose first ten results are worse than by plain dis
 holds a tenth of the points out, of which up to 300 are queries by ``transform``, or by RAN as
 vectors.
 
-Times are wall clock, and seconds of processor time, which other work on the machine bends less.
+With --times, on a page of its own: what they cost. Digits of MNIST are embedded, from the vectors
+to the last number. SpectralEmbedding gets the graph of ours; umap-learn searches lists of its own.
+Searches are compared at the same number of candidates, beside plain vectors that are made as long
+by principal components. Times are wall clock, and seconds of processor time, which other work on
+the machine bends less.
 
 Needs the folder RANKFOLD_DATA and the extra "bench".
 """
@@ -22,7 +26,7 @@ from time import perf_counter, process_time
 
 import faiss
 import numpy as np
-from kit.graphs import many_sheets, mnist
+from kit.graphs import many_sheets
 from kit.pictures import GREY, INK, RIGHT, WRONG, plot
 from kit.report import OUT, Goal, options, publish, table, versions
 from quality import CHOSEN, TESTED, chosen_on, eligible, part_of_mnist, tested_on
@@ -30,16 +34,20 @@ from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.manifold import SpectralEmbedding
 
-from rankfold import RAN, Dataset, FaissEngine
+from rankfold import RAN, Dataset, datasets
 from rankfold.embedding import ShapeEmbedding, agreement, fuse
 from rankfold.graph.adaptive import ClosedForm
 
 LENGTHS = (32, 64, 128, 256, 512, 1024)
 USUAL, N_QUERIES, BRIEF, CANDIDATES, MANY = 256, 300, 40, 500, 10_000
+FEW = 10_000
 PLAIN_WEIGHT = 0.1
 LINKS, EF = 32, 128
 RAN_ALONE, FUSION = "RAN", "fusion"
 FUSED = f"fused, {USUAL}"
+PACKAGES = ("rankfold", "faiss-cpu", "scikit-learn", "umap-learn")
+SEARCHING = f"Searching 70,000 digits by HNSW of FAISS, {USUAL} numbers, one thread"
+
 CODES = {"PQ 64 bytes": 64, "PQ 32 bytes": 32}
 
 
@@ -246,45 +254,46 @@ def timed(work):
     return perf_counter() - wall, process_time() - own, result
 
 
-def built(name, method, n_points, length, work):
-    wall, own, _ = timed(work)
+def built(name, method, n_points, length, work, kept=None):
+    wall, own, made = timed(work)
+    if kept is not None:
+        kept.append(made)
     return {"data": name, "points": n_points, "method": method, "numbers": length,
             "seconds": wall, "processor s": own}  # fmt: skip
 
 
-def build_times(large):
-    """Yield what embeddings cost; other libraries beside it at 20,000 points."""
+def build_times(large, kept):
+    """Yield what embeddings cost; other libraries beside it where they finish in minutes.
+
+    The embedding of all digits is kept.
+    """
     from umap import UMAP
 
-    X = part_of_mnist(20_000).X
-    lists = FaissEngine(X, index="flat")
-    ranker = RAN(fusion="none").fit(lists)
-    graph = ClosedForm.of(ranker.neighbors_, ranker.n_neighbors_).symmetric()
-    name = "mnist"
-    yield built(name, "neighbour lists", 20_000, "", lambda: RAN(fusion="none").fit(X))
-    yield built(name, "ShapeEmbedding, with lists", 20_000, USUAL,
+    name, X = "mnist", part_of_mnist(FEW).X
+    yield built(name, "ShapeEmbedding, with lists", 70_000, USUAL,
+                lambda: ShapeEmbedding(USUAL).fit(datasets.load("mnist").X), kept)  # fmt: skip
+    yield built(name, "neighbour lists", FEW, "", lambda: RAN(fusion="none").fit(X))
+    yield built(name, "ShapeEmbedding, with lists", FEW, USUAL,
                 lambda: ShapeEmbedding(USUAL).fit(X))  # fmt: skip
-    spectral = SpectralEmbedding(USUAL, affinity="precomputed", eigen_solver="lobpcg",
-                                 eigen_tol=1e-3, random_state=0)  # fmt: skip
-    yield built(name, "SpectralEmbedding, LOBPCG, on the graph", 20_000, USUAL,
-                lambda: spectral.fit(graph))  # fmt: skip
     for length in (2, USUAL):
         rival = UMAP(n_components=length, n_neighbors=15)
-        yield built(name, "umap-learn, with lists", 20_000, length, lambda one=rival: one.fit(X))
-    yield built(name, "ShapeEmbedding, with lists", 70_000, USUAL,
-                lambda: ShapeEmbedding(USUAL).fit(FaissEngine(mnist().X)))  # fmt: skip
+        yield built(name, "umap-learn, with lists", FEW, length, lambda one=rival: one.fit(X))
+    ranker = RAN(fusion="none").fit(X)
+    graph = ClosedForm.of(ranker.neighbors_, ranker.n_neighbors_).symmetric()
+    spectral = SpectralEmbedding(USUAL, affinity="precomputed", eigen_solver="lobpcg",
+                                 eigen_tol=1e-3, random_state=0)  # fmt: skip
+    yield built(name, "SpectralEmbedding, LOBPCG, on the graph", FEW, USUAL,
+                lambda: spectral.fit(graph))  # fmt: skip
     if large:
         engine = many_sheets(1_000_000).engine
         yield built("sheets", "ShapeEmbedding, with lists", 1_000_000, USUAL,
                     lambda: ShapeEmbedding(USUAL).fit(engine))  # fmt: skip
 
 
-def query_times():
+def query_times(embedding):
     """Yield a search of HNSW in shape vectors, and in plain ones of the same width."""
-    engine = mnist()
-    embedding = ShapeEmbedding(USUAL).fit(engine)
-    shape = embedding.vectors()
-    plain = PCA(USUAL, random_state=0).fit_transform(engine.X).astype(np.float32)
+    shape, X = embedding.vectors(), datasets.load("mnist").X
+    plain = PCA(USUAL, random_state=0).fit_transform(X).astype(np.float32)
     rows = np.random.default_rng(0).permutation(len(shape))[:1000]
     indexes = {}
     for name, vectors, metric in (
@@ -321,7 +330,8 @@ def staleness():
                "agreement with RAN's first 100": agreement(whole, known)}  # fmt: skip
 
 
-def judge(found, builds, queries):
+def judge(found):
+    """Return the goals of what is kept."""
     usual = [found[used, str(USUAL)]["kept"] for used in (CHOSEN, TESTED) if (used, FUSED) in found]
     fused = [found[used, FUSED]["harm"] for used in (CHOSEN, TESTED) if (used, FUSED) in found]
     of_ran = [found[used, FUSION]["harm"] for used in (CHOSEN, TESTED) if (used, FUSED) in found]
@@ -333,11 +343,13 @@ def judge(found, builds, queries):
         Goal(f"harm at 10 beside fusion's, `fuse` on {USUAL} numbers, {where}", own / other, most=1)
         for where, own, other in zip((CHOSEN, TESTED), fused, of_ran, strict=False)
     ]
-    if queries:
-        shape, plain = queries[2], queries[3]
-        ratio = shape["ms a query"] / plain["ms a query"]
-        goals.append(Goal(f"HNSW with {EF} candidates, shape / plain of that width", ratio,
-                          most=1.1))  # fmt: skip
+    return goals
+
+
+def judge_times(builds, queries):
+    """Return the goals of what it costs."""
+    ratio = queries[2]["ms a query"] / queries[3]["ms a query"]
+    goals = [Goal(f"HNSW with {EF} candidates, shape / plain of that width", ratio, most=1.1)]
     for row in builds:
         if row["method"].startswith("Shape") and row["points"] > 20_000:
             most = 4 if row["points"] == 70_000 else 60
@@ -365,11 +377,31 @@ def picture(found):
     return figure
 
 
+def publish_times(arguments):
+    """Print what embeddings cost, without what they are good for."""
+    warnings.simplefilter("ignore")
+    kept = []
+    builds = table(build_times(arguments.large, kept))
+    queries = table(query_times(kept[0]))
+    intro = [*__doc__.split("\n\n")[2].splitlines(), "", versions(*PACKAGES)]
+    tables = {"Building": builds, SEARCHING: queries}
+    publish("embedding_times", "what shape vectors cost", intro, tables,
+            judge_times(builds, queries), docs=arguments.docs, script="embedding")  # fmt: skip
+
+
 def main():
     parser = options(__doc__, large="a million points as well")
     parser.add_argument("--brief", action="store_true", help="few queries, no page worth keeping")
-    parser.add_argument("--no-times", action="store_true", help="quality alone")
+    parser.add_argument("--times", action="store_true", help="times alone, on a page of their own")
     arguments = parser.parse_args()
+    if arguments.times:
+        publish_times(arguments)
+    else:
+        publish_quality(arguments)
+
+
+def publish_quality(arguments):
+    """Print what embeddings keep."""
     warnings.simplefilter("ignore", ConvergenceWarning)
     n_queries = BRIEF if arguments.brief else N_QUERIES
     results, rows, strange, strange_rows = [], [], [], []
@@ -383,20 +415,14 @@ def main():
                 strange.append((dataset.name, used, *unseen(held, n_queries)))
                 strange_rows += list(rows_of(*strange[-1]))
     found = means(results)
-    builds = [] if arguments.no_times else table(build_times(arguments.large))
-    queries = [] if arguments.no_times else table(query_times())
     tables = {
         "Means over the sets": table(summary(found)),
         "Unseen queries, means": table(summary(means(strange))),
         "Points that come later, 20,000 digits of MNIST": table(staleness()),
-        "Building": builds,
-        f"Searching 70,000 digits by HNSW of FAISS, {USUAL} numbers, one thread": queries,
         "Every set": rows,
     }
-    tables = {heading: some for heading, some in tables.items() if some}
-    intro = [*__doc__.split("\n\n")[1].splitlines(), "", *__doc__.split("\n\n")[2].splitlines(),
-             "", versions("rankfold", "faiss-cpu", "scikit-learn", "umap-learn")]  # fmt: skip
-    publish("embedding", "shape as a vector", intro, tables, judge(found, builds, queries),
+    intro = [*__doc__.split("\n\n")[1].splitlines(), "", versions(*PACKAGES)]
+    publish("embedding", "shape as a vector", intro, tables, judge(found),
             picture(found), "From 128 numbers on, most of RAN's gain is kept.",
             arguments.docs)  # fmt: skip
     (OUT / "embedding_means.json").write_text(json.dumps([*found.values()], indent=2))

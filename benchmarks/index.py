@@ -8,14 +8,22 @@ changed. Queries are by id, with ids and payload of ten results; above the kerne
 beside compiled code. Batches of queries share two threads. Then a point is added, removed and
 described anew, each on disk when it returns, in turns with queries by plain distance, which fit
 nothing. Compiled code is loaded before. On disk there are also embeddings of 384 numbers: those of
-package descriptions by MiniLM, and more drawn between them.
+package descriptions by MiniLM, and more drawn between them. Memory is that of a process of its own
+which answers queries, files not counted. What a machine holds follows from these bytes: an index
+whose files are in memory, too, and a fifth is left to others.
 """
 
+import argparse
+import json
+import subprocess
+import sys
+from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
 from default_query import data_file, drawn_again
+from kit.memory import own_mb
 from kit.report import Goal, options, publish, table, versions
 from kit.timing import seconds, take_turns
 
@@ -31,6 +39,8 @@ SMOOTHNESS = {"defaults": ({}, 800, 800), "smoothness 1": ({"smoothness": 1.0}, 
 """What is asked: parameters, queries of a batch, and how many are to be answered in a second."""
 
 EMBEDDINGS = 30_000
+MACHINES, FEATURES, USED = (4, 16, 64, 256), (128, 384, 768, 1536), 0.8
+"""Memory of machines in GB, numbers of embeddings, and the share of memory that is used."""
 
 
 def points(n_points):
@@ -107,7 +117,45 @@ def on_disk(folder):
         }
 
 
-def measure(n_points, folder, answered):
+def memory_of_an_index(path):
+    """Print the memory that asking an index takes, by ids, and by vectors as well."""
+    for code in ("faiss", "rankfold.solvers.levels", "rankfold.neighbors.kernels"):
+        import_module(code)
+    before = own_mb()
+    with Index.open(path) as index:
+        for query in range(QUERIES):
+            index.query(query)
+        by_id = own_mb() - before
+        index.query(vectors=np.ones((1, index.info()["features"])))
+        print(json.dumps([by_id, own_mb() - before]))
+
+
+def remembered(path, n_points, features):
+    """Return the memory that asking an index takes."""
+    child = [sys.executable, __file__, "--memory", str(path)]
+    by_id, with_vectors = json.loads(subprocess.check_output(child, text=True))  # noqa: S603
+    return {
+        "points": n_points,
+        "features": features,
+        "asked by ids MB": by_id,
+        "by vectors as well MB": with_vectors,
+        "beside the vectors, bytes a point": 2**20 * with_vectors / n_points - 4 * features,
+    }
+
+
+def held(kept, memory):
+    """Yield how many points a machine holds, by its memory and the numbers of an embedding."""
+    files = kept[-1]["bytes a point"] - 4 * kept[-1]["features"]
+    own = memory[-1]["beside the vectors, bytes a point"]
+    for size in MACHINES:
+        counts = [USED * 2**30 * size / (8 * features + files + own) for features in FEATURES]
+        millions = [f"{float(f'{count:.2g}') / 1e6:g} million" for count in counts]
+        yield {"memory GB": size} | dict(
+            zip([f"{features} numbers" for features in FEATURES], millions, strict=True)
+        )
+
+
+def measure(n_points, folder, answered, memory):
     """Build, open, ask and change an index of some size."""
     X = points(n_points + 2000)
     X, new = X[:n_points], X[n_points:]
@@ -119,6 +167,7 @@ def measure(n_points, folder, answered):
     index.query(1)  # loads compiled code
     index.close()
     opened = min(reopened(path) for _ in range(3))
+    memory.append(remembered(path, n_points, X.shape[1]))
     on_disk = size(path)
     with Index.open(path, write=True) as index:
         first, _ = seconds(lambda: index.query(1))
@@ -183,16 +232,22 @@ def judge(rows, answered, kept):
 
 
 def main():
-    arguments = options(__doc__, large="a million points as well").parse_args()
+    parser = options(__doc__, large="a million points as well")
+    parser.add_argument("--memory", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.memory:
+        return memory_of_an_index(arguments.memory)
     sizes = (*SIZES, LARGE) if arguments.large else SIZES
-    answered = []
+    answered, memory = [], []
     with TemporaryDirectory() as folder:
         kept = table(on_disk(Path(folder)))
-        rows = table(measure(n_points, Path(folder), answered) for n_points in sizes)
+        rows = table(measure(n_points, Path(folder), answered, memory) for n_points in sizes)
     intro = [*__doc__.split("\n\n")[1].splitlines(), "", versions("rankfold", "faiss-cpu")]
     tables = {"Costs": rows, "Queries": table(answered), "On disk": kept}
+    tables |= {"In memory": table(memory), "What a machine holds": table(held(kept, memory))}
     goals = judge(rows, answered, kept)
     publish("index", "the index", intro, tables, goals, docs=arguments.docs)
+    return None
 
 
 if __name__ == "__main__":

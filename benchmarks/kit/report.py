@@ -107,7 +107,7 @@ def replace_text(path, text):
     partial.replace(path)
 
 
-def publish(name, title, intro, tables, goals, figure=None, alt="", docs=False):
+def publish(name, title, intro, tables, goals, figure=None, alt="", docs=False, script=None):
     """Write results as JSON and picture, and with ``docs`` as a page.
 
     Parameters
@@ -122,6 +122,8 @@ def publish(name, title, intro, tables, goals, figure=None, alt="", docs=False):
     alt : str
         What the picture shows.
     docs : bool
+    script : str, optional
+        What prints it, where that has another name.
     """
     print("\nGoals" if goals else "")
     judged = table(goal.row() for goal in goals)
@@ -134,7 +136,8 @@ def publish(name, title, intro, tables, goals, figure=None, alt="", docs=False):
         figure.savefig(partial, format="png")
         partial.replace(path)
     if docs:
-        lines = [f"# Measured: {title}", "", f"Printed by `benchmarks/{name}.py`; do not edit.", ""]
+        printed = f"Printed by `benchmarks/{script or name}.py`; do not edit."
+        lines = [f"# Measured: {title}", "", printed, ""]
         lines += [*intro, "", machine(), ""]
         lines += [f"![{alt}](../images/{name}.png)", ""] if figure else []
         lines += ["## Goals", "", *markdown(judged), ""] if goals else []

@@ -1,4 +1,4 @@
-"""Places from the neighbour graph, which need umap-learn."""
+"""Places from the neighbour graph: by descent, which needs umap-learn, and from shape vectors."""
 
 import sys
 
@@ -99,11 +99,30 @@ def test_any_points_have_finite_places(n, kind):
         X = np.outer(np.arange(n), np.ones(3))
     elif kind == "parts":
         X[::2] += 1e6
-    made = lay_out(engine(X), "graph", 5)
-    assert made.kind == ("pca" if n < 4 else "graph")
-    assert made.places.shape == (n, 2)
-    assert np.isfinite(made.places).all()
-    assert np.abs(made.places).max() <= 1 + 1e-6
+    for layout in ("graph", "shape"):
+        made = lay_out(engine(X), layout, 5)
+        assert made.kind == ("pca" if n < 4 else layout)
+        assert made.places.shape == (n, 2)
+        assert np.isfinite(made.places).all()
+        assert np.abs(made.places).max() <= 1 + 1e-6
+
+
+def test_shape_parts_classes_better_than_pca(digits):
+    drawn, straight = (lay_out(digits, layout, 5).places for layout in ("shape", "pca"))
+    assert purity(drawn) > purity(straight) + 0.05
+    np.testing.assert_array_equal(lay_out(digits, "shape", 5).places, drawn)
+    assert np.ptp(drawn, axis=0).max() == pytest.approx(2)
+
+
+def test_an_index_keeps_the_map_of_its_shape(tmp_path):
+    with Index.build(DIGITS.X[:300], path=tmp_path / "index", layout="shape") as index:
+        drawn = index.places()[1].copy()
+        index.add(DIGITS.X[:1] + 0.0)
+    with Index.open(tmp_path / "index") as index:
+        _, places = index.places()
+        assert index.layout == "shape"
+        np.testing.assert_array_equal(places[:300], drawn)
+        np.testing.assert_allclose(places[300], drawn[0], atol=1e-5)
 
 
 def test_auto_takes_the_graph_where_it_pays(monkeypatch, digits):

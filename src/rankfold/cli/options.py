@@ -94,7 +94,7 @@ def open_ranked(name: str, table: str | None, write: bool = False) -> Index | Co
 FILE = click.argument("file", type=click.Path(path_type=Path))
 LAYOUT = click.option(
     "--layout",
-    type=click.Choice(["auto", "graph", "pca", "none"]),
+    type=click.Choice(["auto", "graph", "shape", "pca", "none"]),
     default="auto",
     show_default=True,
     help="How the map is drawn; auto is graph up to 200,000 points if the extra map is installed.",

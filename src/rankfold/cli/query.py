@@ -35,8 +35,19 @@ if TYPE_CHECKING:
     from rankfold.databases import Collection
     from rankfold.index import Index, Reason, Results
 
-SELDOM_USED = ("pandas", "scipy.stats")
-"""What scikit-learn imports at its start; a query needs neither, and they take longer than it."""
+SELDOM_USED = (
+    "pandas",
+    "scipy.stats",
+    "scipy.spatial",
+    "scipy.special",
+    "numpy.f2py",
+    "numpy.testing",
+    "psutil",
+    "pycparser",
+    "yaml",
+)
+"""What scikit-learn, SciPy, joblib, cffi and numba import at their start and a query does not need;
+together they take longer than it."""
 
 EXAMPLES = """\b
 Examples:

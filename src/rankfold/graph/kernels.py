@@ -18,34 +18,34 @@ def returned_weight(indices, weights, point, other):  # type: ignore[no-untyped-
     for place in range(indices.shape[1]):
         if indices[other, place] == point:
             return weights[other, place]
-    return weights.dtype.type(0)
+    return np.float32(0)
 
 
 @compiled()
-def count(indices, weights):  # type: ignore[no-untyped-def]
-    """Return the number of entries in every row."""
-    counts = np.zeros(len(indices), dtype=np.int64)
-    for point in range(len(indices)):
+def count(indices, weights, counts):  # type: ignore[no-untyped-def]
+    """Add up the number of entries in every row; making arrays takes longer to compile."""
+    for point in range(indices.shape[0]):
         for place in range(indices.shape[1]):
             if weights[point, place] > 0:
                 other = indices[point, place]
                 counts[point] += 1
                 if not returned_weight(indices, weights, point, other) > 0:
                     counts[other] += 1
-    return counts
 
 
 @compiled()
 def fill(indices, weights, ends, columns, data):  # type: ignore[no-untyped-def]
     """Write every row's entries from its current end on."""
-    for point in range(len(indices)):
+    for point in range(indices.shape[0]):
         for place in range(indices.shape[1]):
             weight = weights[point, place]
             if weight > 0:
                 other = indices[point, place]
                 returned = returned_weight(indices, weights, point, other)
                 columns[ends[point]] = other
-                data[ends[point]] = (weight + max(returned, 0)) / 2
+                data[ends[point]] = weight / 2
+                if returned > 0:
+                    data[ends[point]] += returned / 2
                 ends[point] += 1
                 if not returned > 0:
                     columns[ends[other]] = point

@@ -65,7 +65,8 @@ def link(
     n_points = len(indices)
     # Slices are another type, for which all would be compiled once more.
     indices, weights = np.ascontiguousarray(indices), np.ascontiguousarray(weights)
-    counts = count(indices, weights)
+    counts = np.zeros(n_points, dtype=np.int64)
+    count(indices, weights, counts)
     total = int(counts.sum())
     wide = np.int32 if total < np.iinfo(np.int32).max else np.int64
     indptr = np.zeros(n_points + 1, dtype=wide)

@@ -118,7 +118,7 @@ class Index:
             number. "auto" chooses 10 on clean manifolds and 20 in diffuse data, now and for good.
         recall : float
             Share of true neighbours that the lists of many points must hold.
-        layout : {"pca", "graph", "auto", "none"}
+        layout : {"pca", "shape", "graph", "auto", "none"}
             How `places` are found; `lay_out` says what each means. "pca" costs next to nothing.
         replace : bool
             Whether an index at ``path`` may be replaced.
@@ -639,7 +639,7 @@ class Index:
 
     @property
     def layout(self) -> str | None:
-        """How the map was drawn: "graph", "pca" or "plane"; None where none is kept."""
+        """How the map was drawn: "graph", "shape", "pca" or "plane"; None where none is kept."""
         with self._backend.current():
             return self._backend.layout
 
@@ -809,8 +809,9 @@ class Index:
 
         Parameters
         ----------
-        layout : {"auto", "graph", "pca", "none"}
-            "pca" looks along the two directions in which the points spread most. "graph" lets
+        layout : {"auto", "graph", "shape", "pca", "none"}
+            "pca" looks along the two directions in which the points spread most, "shape" along
+            those in which their vectors by `embed` do. "graph" lets
             neighbours in RAN's graph come to lie together; it needs the extra ``map``, and takes
             seconds for ten thousand points. "auto" is "graph" for 100 to 200,000 points
             where that is installed, else "pca". Points of one or two features lie where

@@ -42,7 +42,7 @@ from rankfold.neighbors import Engine, VectorEngine
 from rankfold.parallel import in_order
 from rankfold.rankers import RANKERS, Distance, Ranker
 from rankfold.storage import Store
-from rankfold.types import FloatArray, IntArray, Query, Ranking
+from rankfold.types import FloatArray, IntArray, Query, Ranking, changed
 
 
 @dataclass(frozen=True, eq=False)
@@ -717,4 +717,4 @@ def with_diversity(engine: Engine, ranking: Ranking, query: Query, asked: IndexQ
 
 def _some(ranking: Ranking, places: Any) -> Ranking:
     """Return some results, which are then not proven to be the best."""
-    return replace(ranking, solution=ranking.solution.take(places, certified=False))
+    return changed(ranking, solution=ranking.solution.take(places, certified=False))

@@ -16,7 +16,7 @@ import numpy as np
 
 from rankfold.explanation import Explanation
 from rankfold.rankers.ordering import RANK_OFFSET
-from rankfold.types import BoolArray, FloatArray, IntArray, Ranking
+from rankfold.types import BoolArray, FloatArray, IntArray, Ranking, changed
 
 BY_DISTANCE = ("distance", "query_expansion")
 """Methods whose scores are minus squared distances."""
@@ -52,10 +52,10 @@ def scaled(ranking: Ranking, method: str, metric: str) -> Ranking:
     """Return a ranking on the scale that is shown."""
     solution = ranking.solution
     if method in BY_DISTANCE and solution.fused is None:
-        solution = replace(solution, scores=scaled_scores(solution.scores, metric))
-    if solution.distances is not None:
-        solution = replace(solution, distances=scaled_distances(solution.distances, metric))
-    return replace(ranking, solution=solution)
+        solution = changed(solution, scores=scaled_scores(solution.scores, metric))
+    if solution.distances is not None and metric == "cosine":
+        solution = changed(solution, distances=scaled_distances(solution.distances, metric))
+    return ranking if solution is ranking.solution else changed(ranking, solution=solution)
 
 
 def scaled_explanation(found: Explanation, method: str, metric: str) -> Explanation:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.spatial.distance import cdist
+from scipy import spatial
 
 from rankfold.check import check_directions, check_matrix, check_single_precision
 from rankfold.types import NOBODY, BoolArray, FloatArray, IntArray, Neighbors, Query
@@ -94,7 +94,7 @@ def measured_row(points: FloatArray, query: FloatArray, block_bytes: int) -> Flo
     """Return the squared distance of every point to one vector."""
     row = np.empty(len(points))
     for block in row_blocks(len(points), points.shape[1], block_bytes):
-        row[block] = cdist(query[None, :], points[block], "sqeuclidean")[0]
+        row[block] = spatial.distance.cdist(query[None, :], points[block], "sqeuclidean")[0]
     return row
 
 
@@ -107,7 +107,7 @@ def sq_distances_between(some: FloatArray, points: FloatArray, rows: IntArray) -
         for place, one in enumerate(some):
             sq_distances[place] = sq_distances_among(points, rows, one.astype(np.float32))
     else:
-        sq_distances[:] = cdist(some, points[rows], "sqeuclidean")
+        sq_distances[:] = spatial.distance.cdist(some, points[rows], "sqeuclidean")
     return sq_distances
 
 
@@ -126,7 +126,12 @@ def measured_candidates(
     Each is the same to the last digit as in `measure_all`, so that ties stay ties.
     """
     rows = zip(queries, candidates, strict=True)
-    return np.stack([cdist(query[None, :], points[near], "sqeuclidean")[0] for query, near in rows])
+    return np.stack(
+        [
+            spatial.distance.cdist(query[None, :], points[near], "sqeuclidean")[0]
+            for query, near in rows
+        ]
+    )
 
 
 def plain_sq_distances(engine: Engine, query: Query) -> FloatArray:
@@ -187,7 +192,9 @@ def measure_all(
         block_own = None if own is None else own[rows]
         parts = []
         for start in range(0, len(points), columns):
-            sq_distances = cdist(queries[rows], points[start : start + columns], "sqeuclidean")
+            sq_distances = spatial.distance.cdist(
+                queries[rows], points[start : start + columns], "sqeuclidean"
+            )
             if alive is not None:
                 sq_distances[:, ~alive[start : start + columns]] = np.inf
             part = nearest_columns(sq_distances, k + 1, None)

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.spatial.distance import cdist
+from scipy import spatial
 
 from rankfold.check import (
     check_choice,
@@ -161,14 +161,16 @@ class ExactEngine:
             rows = np.concatenate([self.points[np.ix_(query.indices, points)], vectors[:, points]])
             return self._squared(rows)
         examples = np.concatenate([self.points[query.indices], vectors])
-        between: FloatArray = cdist(examples, self.points[points], "sqeuclidean")
+        between: FloatArray = spatial.distance.cdist(examples, self.points[points], "sqeuclidean")
         return between
 
     def pairs(self, indices: IntArray) -> FloatArray:
         """Measure the squared distances of a few points of the database to each other."""
         if self._precomputed:
             return self._squared(self.points[np.ix_(indices, indices)])
-        between: FloatArray = cdist(self.points[indices], self.points[indices], "sqeuclidean")
+        between: FloatArray = spatial.distance.cdist(
+            self.points[indices], self.points[indices], "sqeuclidean"
+        )
         return between
 
     def vectors(self, indices: IntArray) -> FloatArray:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from rich.console import Console
 from rich.progress import track
-from scipy.spatial.distance import cdist
+from scipy import spatial
 
 from rankfold.check import check_choice, check_count, check_flag, check_share, warn_caller
 from rankfold.errors import InputError
@@ -325,7 +325,9 @@ class FaissEngine:
         center = (weights @ examples.astype(np.float64)).astype(np.float32)
         found = self._lists(center[None, :], k + len(query.indices) + 1, None)
         others = np.setdiff1d(found.indices[0], [*query.indices, NOBODY])
-        sq_distances = weights @ cdist(examples, self._points[others], "sqeuclidean")
+        sq_distances = weights @ spatial.distance.cdist(
+            examples, self._points[others], "sqeuclidean"
+        )
         measured = Neighbors(others[None, :], sq_distances[None, :].astype(np.float32))
         return Neighbors.merge([measured], k)
 

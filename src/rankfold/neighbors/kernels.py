@@ -39,6 +39,8 @@ def refine(
         indices,
         sq_distances,
         farthest,
+        np.empty(candidates.shape[1]),
+        np.empty(candidates.shape[1], dtype=np.int64),
     )
     return Neighbors(indices, sq_distances), farthest
 
@@ -128,11 +130,9 @@ def _measure_roughly(points, query, row):  # type: ignore[no-untyped-def]
 
 
 @compiled(fastmath={"reassoc"})
-def _refine(points, queries, candidates, own, indices, sq_distances, farthest):  # type: ignore[no-untyped-def]
+def _refine(points, queries, candidates, own, indices, sq_distances, farthest, near, who):  # type: ignore[no-untyped-def]
     n_queries, n_candidates = candidates.shape
     width = indices.shape[1]
-    near = np.empty(n_candidates, dtype=np.float64)
-    who = np.empty(n_candidates, dtype=np.int64)
     for i in range(n_queries):
         count = 0
         last = 0.0

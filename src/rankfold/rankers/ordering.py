@@ -18,6 +18,7 @@ from rankfold.types import (
     IntArray,
     Query,
     Solution,
+    changed,
 )
 
 FusionLike = float | Literal["auto", "none", "reciprocal_rank"]
@@ -212,8 +213,8 @@ class Fusion(NamedTuple):
             sq_distances = _mean_sq_distances(engine, query, points)
             fused = reciprocal_ranks(points, sq_distances)
         else:
-            beyond = self._beyond(solution, hood, points, shape, cut)
             u = hood.of_listed(points)
+            beyond = self._beyond(solution, hood, u, shape, cut)
             counted = capped(shape, u, most_shape)
             if len(query.weights) == 1 and most_shape == np.inf:  # the nearest may have any score
                 bound = max(bound, float(shape[u <= 1].max(initial=0.0)))
@@ -226,7 +227,7 @@ class Fusion(NamedTuple):
                 u, sq_distances = self._distances(engine, query, hood, points, u)
             fused = blended(counted, u, mixture)
         rest = np.flatnonzero(~usable)
-        return replace(
+        return changed(
             solution,
             bound=bound,
             points=np.concatenate([points, solution.points[rest]]),
@@ -274,7 +275,7 @@ class Fusion(NamedTuple):
         return scores, mixture
 
     def _beyond(
-        self, solution: Solution, hood: Neighborhood, points: IntArray, shape: FloatArray, cut: bool
+        self, solution: Solution, hood: Neighborhood, u: FloatArray, shape: FloatArray, cut: bool
     ) -> float:
         """Return what a point that is no candidate can score at most.
 
@@ -285,7 +286,7 @@ class Fusion(NamedTuple):
             return -np.inf
         if not (solution.complete or solution.certified) or not len(shape):
             return np.inf
-        listed = np.isin(hood.indices, points).all()
+        listed = np.count_nonzero(np.isfinite(u)) >= np.count_nonzero(np.isfinite(hood.u))
         return float(shape[-1]) * float(np.exp(-self.weight * listed))
 
 
@@ -345,11 +346,12 @@ def with_distances(engine: Engine, query: Query, answer: Solution) -> Solution:
     if distances is None:
         distances = np.full(len(answer.points), np.nan)
     unknown = np.isnan(distances)
-    if unknown.any():
-        sq_distances = _mean_sq_distances(engine, query, answer.points[unknown])
-        distances = distances.copy()
-        distances[unknown] = np.sqrt(np.maximum(sq_distances, 0.0))
-    return replace(answer, distances=distances)
+    if not unknown.any():
+        return answer if distances is answer.distances else changed(answer, distances=distances)
+    sq_distances = _mean_sq_distances(engine, query, answer.points[unknown])
+    distances = distances.copy()
+    distances[unknown] = np.sqrt(np.maximum(sq_distances, 0.0))
+    return changed(answer, distances=distances)
 
 
 def query_points(query: Query) -> tuple[IntArray, IntArray]:
@@ -406,13 +408,7 @@ def ordered(
         clear = bool(scores[up[wanted - 1]] > outside + 2 * solution.bound)
         proven = clear if fused else solution.certified or (solution.complete and clear)
         chosen = places[up[:wanted]]
-        answer = replace(
-            solution, points=solution.points[chosen], scores=solution.scores[chosen],
-            certified=proven,
-        )  # fmt: skip
-        if solution.shape is None or solution.distances is None:
-            return answer
-        return replace(answer, shape=solution.shape[chosen], distances=solution.distances[chosen])
+        return solution.take(chosen, certified=proven)
     indices, values = points[up], scores[up]
     outside = -np.inf  # the score of the best point that is left out
     if len(indices) > wanted:
@@ -445,7 +441,7 @@ def ordered(
         ends = [np.array([score_of.get(int(p), 0.0) for p in some]) for some in (first, last)]
         indices = np.concatenate([first, indices, last])[:top]
         values = np.concatenate([ends[0], values, ends[1]])[:top]
-    answer = replace(solution, points=indices, scores=values, certified=bool(certified))
+    answer = changed(solution, points=indices, scores=values, certified=bool(certified))
     return _with_parts(answer, solution) if fused else answer
 
 
@@ -459,7 +455,7 @@ def _with_parts(answer: Solution, solution: Solution) -> Solution:
         there = solution.points[places] == answer.points
         shape[there] = solution.shape[places[there]]
         distances[there] = solution.distances[places[there]]
-    return replace(answer, shape=shape, distances=distances)
+    return changed(answer, shape=shape, distances=distances)
 
 
 def _among(points: IntArray, indices: IntArray) -> BoolArray:
@@ -534,6 +530,6 @@ def joined(queries: Sequence[Query], solutions: Iterable[Solution]) -> Iterator[
         rounding = EPS * float(np.abs(scores).max(initial=0.0))
         scores, bound = without_noise(scores, up.bound + down.bound + rounding)
         n_iter, converged = max(up.n_iter, down.n_iter), up.converged and down.converged
-        yield replace(up, scores=scores, bound=bound, n_iter=n_iter, converged=converged)
+        yield changed(up, scores=scores, bound=bound, n_iter=n_iter, converged=converged)
     # Whoever solves may have something to say at the end.
     next(parts, None)

@@ -253,7 +253,7 @@ class MapResponse(BaseModel):
     places: str = Field(description="x and y of every id: little-endian float32, in base64.")
     values: list[Value] | None = Field(description="Of the column that was asked for.")
     points: int = Field(description="How many the index has; the map may show some of them.")
-    layout: str = Field(description="How it was drawn: graph, pca or plane.")
+    layout: str = Field(description="How it was drawn: graph, shape, pca or plane.")
     version: str
 
 

@@ -143,6 +143,8 @@ class RegionSolver:
         if not in_order:  # gradients on the whole graph need rows one after the other
             whole_share = np.inf
         self.rule = Rule.of(share, patience, whole_share)
+        unit = bool(np.all(margin == 1.0) and (scale is margin or np.all(scale == 1.0)))
+        relative = diagonal if unit else diagonal / margin  # most of a change is to make arrays
         arrays = Arrays.of(
             bounds,
             indices,
@@ -153,10 +155,10 @@ class RegionSolver:
             n_points,
             n_points,
             float(scale.max(initial=0.0)),
-            float((diagonal / margin).max(initial=1.0)),
+            float(relative.max(initial=1.0)),
             int((bounds[:, 1] - bounds[:, 0]).max(initial=0)),
             rows.n_edges / max(1, n_points),
-            bool(np.all(margin == 1.0) and np.all(scale == 1.0)),
+            unit,
         )
         self.arrays = Memory(arrays)
         self._workspaces = Workspaces(arrays)

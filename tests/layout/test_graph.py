@@ -109,7 +109,7 @@ def test_any_points_have_finite_places(n, kind):
 
 def test_shape_parts_classes_better_than_pca(digits):
     drawn, straight = (lay_out(digits, layout, 5).places for layout in ("shape", "pca"))
-    assert purity(drawn) > purity(straight) + 0.05
+    assert purity(drawn) > purity(straight) + 0.3
     np.testing.assert_array_equal(lay_out(digits, "shape", 5).places, drawn)
     assert np.ptp(drawn, axis=0).max() == pytest.approx(2)
 

@@ -196,8 +196,7 @@ def _blocks(rows: IntArray, n_features: int) -> list[IntArray]:
 def shape_places(engine: DynamicEngine, n_neighbors: int, progress: bool) -> FloatArray:
     """Look along the two directions in which shape vectors spread most.
 
-    What the graph connects lies together; it takes no other package, and seconds where the descent
-    of `graph_places` takes minutes.
+    What the graph connects lies together; it takes no other package.
 
     Parameters
     ----------

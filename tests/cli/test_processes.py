@@ -144,7 +144,6 @@ def test_a_query_loads_nothing_that_it_does_not_need(built):
     loaded = set(done.stderr.split())
     assert {"numpy", "sklearn.base"} <= loaded
     assert not {"numba", "faiss", "pandas.core", "scipy.stats._stats_py", "matplotlib"} & loaded
-    assert not {"numpy.f2py.crackfortran", "numpy.testing._private", "psutil._common"} & loaded
     assert done.stdout.startswith("rank")
 
 

@@ -41,7 +41,7 @@ def test_a_ranker_that_follows_answers_like_one_fitted_anew():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(5_400, 3))
     engine = DynamicEngine.build(X[:5_300], "euclidean", width=20)
-    ranker = RAN(5, 3.0).fit(engine)
+    ranker = RAN(5, 3.0, budget=None).fit(engine)
     for _ in range(3):
         rows = []
         for change in (
@@ -50,7 +50,7 @@ def test_a_ranker_that_follows_answers_like_one_fitted_anew():
         ):
             rows += [change.rows, change.removed]
         assert ranker.follow(np.unique(np.concatenate(rows)), engine.width)
-        anew = RAN(5, 3.0).fit(engine)
+        anew = RAN(5, 3.0, budget=None).fit(engine)
         np.testing.assert_allclose(
             [ranker.mean_gamma_, ranker.unit_], [anew.mean_gamma_, anew.unit_], rtol=1e-10
         )

@@ -154,3 +154,15 @@ def test_looking_ahead_for_rows_can_be_stopped(graph, monkeypatch):
     monkeypatch.setattr(levels, "answer", stopped_by_then)
     with stop.stoppable(), pytest.raises(StoppedError):
         list(fetched.solver(COUPLING).solve([BOUNDARIES["a point"]], [EFFORTS[0]]))
+
+
+def test_a_large_graph_is_judged_by_the_same_sample_as_in_memory():
+    n = 70_000  # so that not all points are sampled
+    weights = np.random.default_rng(3).uniform(size=n - 1)
+    path = sparse.diags_array([weights, weights], offsets=[1, -1]).tocsr()
+    degrees = np.asarray(path.sum(axis=1)).ravel()
+    fetched = FetchedRows(GraphFacts.of(np.diff(path.indptr), degrees))
+    in_memory = RegionSolver(System.coupled(COUPLING * path))
+    assert fetched.solver(COUPLING).rule.relaxation == pytest.approx(
+        in_memory.rule.relaxation, rel=1e-12
+    )

@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from rankfold.solvers.arrays import Arrays, Floats, Memory, Rule
-from rankfold.solvers.region import MissingRowsError, RegionSolver, Workspaces
+from rankfold.solvers.region import MissingRowsError, RegionSolver, Workspaces, sampled
 from rankfold.solvers.system import Boundary, Effort, System, row_sums
 from rankfold.types import BoolArray, FloatArray, IntArray, Solution
 
@@ -43,7 +43,8 @@ class GraphFacts(NamedTuple):
     longest_row : int
     largest_degree : float
     median_degrees : (float, float)
-        Of the sorted degrees, the two in the middle; the same one twice for an odd number.
+        Of the sorted degrees, the two in the middle; the same one twice for an odd number. They
+        are those of the sample by which `RegionSolver` judges a graph in memory.
     """
 
     n_points: int
@@ -55,9 +56,9 @@ class GraphFacts(NamedTuple):
     @classmethod
     def of(cls, lengths: IntArray, degrees: FloatArray) -> GraphFacts:
         """Return the facts of a graph, from the length and the sum of every row."""
-        n = len(degrees)
-        ordered = np.partition(degrees, sorted({(n - 1) // 2, n // 2})) if n else np.zeros(1)
-        middle = float(ordered[max(0, n - 1) // 2]), float(ordered[n // 2 if n else 0])
+        n, some = len(degrees), sampled(degrees)
+        ordered, last = np.sort(some) if n else np.zeros(1), max(0, len(some) - 1)
+        middle = float(ordered[last // 2]), float(ordered[(last + 1) // 2])
         longest, largest = int(lengths.max(initial=0)), float(degrees.max(initial=0.0))
         return cls(n, int(lengths.sum()), longest, largest, middle)
 

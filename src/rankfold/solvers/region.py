@@ -45,6 +45,11 @@ STOPPED: dict[int, Stopped] = {
 }
 
 
+def sampled(values: FloatArray) -> FloatArray:
+    """Return values of all points, or of a sample that tells their median, spread evenly."""
+    return values[:: 1 + len(values) // SAMPLE]
+
+
 class MissingRowsError(Exception):
     """A query needs rows of the graph that are not here yet; with them it begins again.
 
@@ -138,8 +143,8 @@ class RegionSolver:
         n_points, diagonal, bounds = len(margin), system.diagonal, rows.bounds
         indices, weights, in_order = rows.indices, rows.weights, rows.in_order
         inverse = 1.0 / diagonal
-        some = slice(None, None, 1 + n_points // SAMPLE)
-        share = float(np.median(inverse[some] * margin[some])) if n_points else 1.0
+        shares = sampled(inverse) * sampled(margin)
+        share = float(np.median(shares)) if n_points else 1.0
         if not in_order:  # gradients on the whole graph need rows one after the other
             whole_share = np.inf
         self.rule = Rule.of(share, patience, whole_share)

@@ -8,9 +8,10 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "rankfold"
 NAMES = set(re.findall(r"`([^`\s]+)`", (ROOT / "ARCHITECTURE.md").read_text()))
-CODE = "\n".join(path.read_text() for path in PACKAGE.rglob("*.py"))
-DEFINED = set(re.findall(r"^\s*(?:class|def) (\w+)|^([A-Z]\w+)\b.*? = ", CODE, re.MULTILINE))
-DEFINED = {name for pair in DEFINED for name in pair if name}
+FILES = [*PACKAGE.rglob("*.py"), *(ROOT / "tests").rglob("*.py")]
+CODE = "\n".join(path.read_text() for path in FILES)
+MADE = re.findall(r"^\s*(?:class|def) (\w+)|^([A-Z][\w, ]+)(?::.*?)? = ", CODE, re.MULTILINE)
+DEFINED = {name for pair in MADE for part in pair for name in re.split(r", ?", part)}
 
 
 @pytest.mark.parametrize("name", sorted(n for n in NAMES if re.fullmatch(r"[\w/]+(\.py|/)", n)))

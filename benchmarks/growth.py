@@ -78,13 +78,13 @@ class Sized:
         ids = self.queries[:N_CHECKED]
         true = [best(self.gradients(q, atol=1e-10), q, TOP) for q in ids]
         return [
-            float(np.mean([overlap(ids_of(timed.answers[i]), f) for i, f in enumerate(true)]))
+            float(np.mean([overlap(points_of(timed.answers[i]), f) for i, f in enumerate(true)]))
             for timed in methods
         ]
 
 
-def ids_of(answer):
-    return getattr(answer, "ids", answer)
+def points_of(answer):
+    return getattr(answer, "indices", answer)
 
 
 def measure(databases, smoothness):

@@ -6,10 +6,10 @@ same machine as wrk. FAISS is behind the same guards, turns, logs and metrics, w
 reads the same body, searches with one thread and answers with ids and scores. Ways to ask take
 turns at every number of connections, and each waits until all is quiet. Refused are answers of
 503, failed all others that are not 200, and broken connections; latency is that of all answers.
-A batch is 32 queries in one request. RAN has its defaults (smoothness 30, at most 2,000 points are
-given a score) but where something else is named: without that budget a query goes on until its best
-are proven, or, with a tol, until no score is further off than that; the smaller the smoothness, the
-less far it reaches.
+A batch is 32 queries in one request. RAN has its defaults (smoothness 30, a score for at most 1,000
+points where ten results are asked for, and 2,000 for a hundred) but where something else is named:
+without that budget a query goes on until its best are proven, or, with a tol, until no score is
+further off than that; the smaller the smoothness, the less far it reaches.
 
 Needs the folder RANKFOLD_DATA, the extras "bench" and "serve", and wrk.
 """

@@ -56,6 +56,9 @@ def test_a_collection_is_attached_asked_refreshed_and_detached(ok, address):
     found = json.loads(ok("query", *where, *words))
     assert {row["payload"]["digit"] for row in found["results"]} == {7}
     assert found["solution"]["round_trips"] > 0
+    groups = ("--id", 7, "--group-by", "digit", "--top", 4, "--format", "json")
+    found = json.loads(ok("query", *where, *groups))
+    assert len({row["payload"]["digit"] for row in found["results"]}) == 4
     with psycopg.connect(address) as connection:
         connection.execute("DELETE FROM docs WHERE id = 9")
     assert ok("refresh", *where).startswith("docs: 0 new, 1 removed, 0 moved")
@@ -71,6 +74,7 @@ def test_mistakes_are_told_without_passwords(call, address):
         (("attach", address, "--table", "nothing"), "has no table"),
         (("query", address, "--table", "docs", "--id", 1), "attach it first"),
         (("query", address, "--id", 1), "--table"),
+        (("query", "folder", "--id", 1, "--embedder", "wordllama"), "--embedder is for a table"),
     ]:
         result = call(*words)
         assert result.exit_code != 0

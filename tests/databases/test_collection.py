@@ -5,7 +5,7 @@ import pytest
 from databases.backends import BACKENDS, COLORS, ScannedPoints
 from databases.memory import MemoryCollection
 
-from rankfold import RAN, Collection, Distance
+from rankfold import RAN, Collection, Distance, Index
 from rankfold.databases import engine as engines
 from rankfold.errors import DatabaseError, InputError
 from rankfold.types import Query
@@ -104,6 +104,73 @@ def test_results_carry_payload_and_the_users_own_keys(small):
     places = [points.keys.index(key) for key in results.ids]
     assert results.payload["price"] == places
     assert results.refine(right=results.ids[0]).query.ids == [points.keys[0], results.ids[0]]
+
+
+@pytest.mark.parametrize("asked", [
+    {"min_score": 0.02},
+    {"min_score": 0.02, "fusion": "none", "offset": 2},
+    {"min_score": -3.0, "method": "distance"},
+    {"group_by": "color"},
+    {"group_by": "color", "per_group": 3, "offset": 1},
+    {"group_by": "color", "per_group": 2, "diversity": 0.0, "where": COLORS[1]},
+    {"diversity": 0.4},
+    {"diversity": 0.4, "min_score": 0.001},
+], ids=str)  # fmt: skip
+def test_thresholds_and_groups_are_those_of_an_index(small, asked):
+    collection, points, made = small
+    payload = {"color": [points.payload(place)["color"] for place in range(FEW)]}
+    with Index.build(points.vectors, points.keys, payload, n_neighbors=8) as index:
+        there, here = dict(asked), dict(asked)
+        if "where" in asked:
+            there["where"], here["where"] = made.where(COLORS[1]), f"color = '{COLORS[1]}'"
+        key = points.keys[3]
+        found, expected = collection.query(key, top=12, **there), index.query(key, top=12, **here)
+    assert found.ids == expected.ids
+    assert len(found) > 0
+    np.testing.assert_allclose(found.scores, expected.scores, atol=1e-5)
+    assert found.payload["color"] == expected.payload["color"]
+    if "min_score" in asked:
+        assert found.proven == expected.proven
+        assert found.threshold.complete == expected.threshold.complete
+
+
+def test_groups_are_by_a_field_that_is_there():
+    vectors = dict(enumerate(points_of(60)))
+    payload = {key: {"tags": ["a"], "kind": key % 2} for key in vectors}
+    collection = Collection.attach(MemoryCollection(vectors, payload), n_neighbors=5)
+    gone = collection.query(7, group_by="kind").ids[0]
+    del collection.database.points[gone]
+    found = collection.query(7, group_by="kind")
+    assert sorted(found.payload["kind"]) == [0, 1]
+    assert gone not in found.ids
+    assert found.ranking.solution.n_gone == 1
+    for column, match in (("size", "'size' is no field .* kind, tags"), ("tags", "texts")):
+        with pytest.raises(InputError, match=match) as caught:
+            collection.query(7, group_by=column)
+        assert caught.value.argument == "group_by"
+
+
+def test_texts_are_embedded_as_by_an_index():
+    vectors = points_of(60)
+    database = MemoryCollection(dict(enumerate(vectors)))
+
+    def embed(texts):
+        return [vectors[int(text)] + np.float32(0.1) for text in texts]
+
+    with pytest.raises(InputError, match="embedder is 'chatty'"):
+        Collection.attach(database, embedder="chatty", n_neighbors=5)
+    assert database.stored == {}
+    Collection.attach(database, embedder=embed, n_neighbors=5)
+    collection = Collection.open(database, embedder=embed)
+    found = collection.query(text=["4", "9"], weights=[1.0, 2.0])
+    expected = collection.query(vectors=embed("49"), weights=[1.0, 2.0])
+    assert (found.ids, found.scores.tolist()) == (expected.ids, expected.scores.tolist())
+    with pytest.raises(InputError, match="no embedder") as caught:
+        Collection.open(database).query(text="4")
+    assert caught.value.argument == "text"
+    with pytest.raises(InputError, match="full-text search") as caught:
+        collection.query(3, words="chess")
+    assert caught.value.argument == "words"
 
 
 def test_detach_leaves_the_users_data_as_it_was(tmp_path):

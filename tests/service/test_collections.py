@@ -57,6 +57,16 @@ def test_answers_are_those_of_the_collection(client, digits):
     assert client.get("/v1/indexes/digits/map").json()["ids"] == []
 
 
+def test_thresholds_and_groups_are_those_of_the_collection(client):
+    for asked in ({"min_score": 0.01}, {"group_by": "digit", "per_group": 2}):
+        (answer,) = ask(client, ids=[7], top=8, **asked)["answers"]
+        expected = client.collection.query(7, top=8, **asked)
+        assert [result["id"] for result in answer["results"]] == expected.ids
+        assert 0 < len(expected.ids) <= 8
+    digits = [result["payload"]["digit"] for result in answer["results"]]
+    assert len({*digits}) < len(digits) <= 2 * len({*digits})
+
+
 def test_what_a_collection_cannot_do_is_told(client):
     known = client.get("/v1/indexes/digits").json()
     assert (known["methods"], known["writable"]) == (["ran", "distance"], False)

@@ -80,7 +80,9 @@ def targeted(name: Callable[..., Any] = NAME) -> Callable[..., Any]:
     return add
 
 
-def open_ranked(name: str, table: str | None, write: bool = False) -> Index | Collection:
+def open_ranked(
+    name: str, table: str | None, write: bool = False, embedder: str | None = None
+) -> Index | Collection:
     """Open what answers queries: a collection where a table is named, else an index."""
     if table is None and "://" not in name:
         return Target(name).open(write)
@@ -88,7 +90,7 @@ def open_ranked(name: str, table: str | None, write: bool = False) -> Index | Co
         raise click.UsageError("NAME is the address of a database; name a table with --table.")
     from rankfold.databases import Collection
 
-    return Collection.open(name, table)
+    return Collection.open(name, table, embedder=embedder)
 
 
 FILE = click.argument("file", type=click.Path(path_type=Path))

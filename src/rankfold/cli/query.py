@@ -137,6 +137,9 @@ def lazy_imports() -> Iterator[None]:
     help="A text to rank by, where the index has an embedder.",
 )
 @click.option(
+    "--embedder", metavar="NAME", help="What makes vectors of texts for a table: wordllama, ..."
+)
+@click.option(
     "--words",
     metavar="WORDS",
     help="Words to look for in the payload as well; lists by words, distance and shape are fused.",
@@ -196,6 +199,7 @@ def query(
     ids: tuple[str, ...],
     vectors: tuple[str, ...],
     texts: tuple[str, ...],
+    embedder: str | None,
     words: str | None,
     min_score: float | None,
     group_by: str | None,
@@ -226,11 +230,9 @@ def query(
         )
     more: dict[str, Any] = {"text": texts or None, "words": words, "min_score": min_score}
     more |= {} if group_by is None else {"group_by": group_by, "per_group": per_group}
-    given = {name: value for name, value in more.items() if value is not None}
-    if table is not None and given:
-        option = next(iter(given)).replace("_", "-")
-        raise click.UsageError(f"--{option} is for an index in a folder, not for a table.")
-    asked |= given
+    asked |= {name: value for name, value in more.items() if value is not None}
+    if table is None and embedder is not None:
+        raise click.UsageError("--embedder is for a table; an index knows its own.")
     if form == "csv" and (explain or explain_id is not None):
         raise click.UsageError("csv has no place for explanations; take table or json.")
     check_columns(form, columns)
@@ -244,7 +246,7 @@ def query(
     if fusion is not None:
         parameters["fusion"] = fusion
         check_able(asked["method"], "fusion")
-    with open_ranked(name, table) as index, index.reading():
+    with open_ranked(name, table, embedder=embedder) as index, index.reading():
         if table is None and "n_neighbors" in parameters:
             announce_search(index.info(), parameters, yes)
         wanted, unwanted = find_ids(index, ids), find_ids(index, negative)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
@@ -29,14 +29,13 @@ from rankfold.databases.engine import (
     CollectionGraph,
     CollectionRAN,
 )
-from rankfold.diversity import n_candidates
 from rankfold.embedding import ShapeEmbedding
 from rankfold.errors import InputError
-from rankfold.index.query import IndexQuery, Reason, Results, with_diversity
+from rankfold.index.query import IndexQuery, Reason, Results, arranged
 from rankfold.index.ranker_cache import check_names
-from rankfold.index.scores import scaled
+from rankfold.inputs.embedder import Embed, Embedder
 from rankfold.rankers import RANKERS, Ranker
-from rankfold.types import DEFAULT_RECALL, FloatArray, Query, Ranking
+from rankfold.types import DEFAULT_RECALL, FloatArray, IntArray, Query, Ranking
 
 METHODS: dict[str, type[CollectionRAN] | type[CollectionDistance]] = {
     "ran": CollectionRAN,
@@ -99,6 +98,8 @@ class Collection:
     Parameters
     ----------
     database : Database
+    embedder : str or callable, optional
+        What makes vectors of texts in queries, see `Index.build`. It is not recorded.
 
     Examples
     --------
@@ -111,23 +112,33 @@ class Collection:
 
     writable, outsiders_filter, has_words = False, False, False
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, *, embedder: str | Embed | None = None) -> None:
         self.database = database
+        self._embedder = None if embedder is None else Embedder(embedder)
         self._graph: CollectionGraph | None = None
         self._lock = Lock()
 
     @classmethod
-    def open(cls, address: str | Database, table: str = "", **columns: Any) -> Self:
+    def open(
+        cls,
+        address: str | Database,
+        table: str = "",
+        *,
+        embedder: str | Embed | None = None,
+        **columns: Any,
+    ) -> Self:
         """Open a collection that has a graph.
 
         Parameters
         ----------
         address : str or Database
         table : str
+        embedder : str or callable, optional
+            What makes vectors of texts in queries, see `Collection`.
         **columns
             ``vector``, ``key`` and ``metric``, as for `attach`; what is left out is as attached.
         """
-        return cls._prepared(address, table, columns, attached)
+        return cls._prepared(address, table, columns, embedder, attached)
 
     @classmethod
     def attach(
@@ -138,6 +149,7 @@ class Collection:
         vector: str | None = None,
         key: str | None = None,
         metric: Metric | None = None,
+        embedder: str | Embed | None = None,
         n_neighbors: int | Literal["auto"] = "auto",
         recall: float = DEFAULT_RECALL,
         replace: bool = False,
@@ -157,6 +169,8 @@ class Collection:
             The columns of vectors and of keys, where they are not plain to see.
         metric : {"euclidean", "cosine"}, optional
             That of the collection by default, else "euclidean".
+        embedder : str or callable, optional
+            What makes vectors of texts in queries, see `Collection`.
         n_neighbors : int or "auto"
             Neighbours of every point. "auto" chooses 10 on clean manifolds and 20 in diffuse data.
         recall : float
@@ -171,7 +185,7 @@ class Collection:
             build_graph(database, n_neighbors, recall, replace, progress)
 
         columns = {"vector": vector, "key": key, "metric": metric}
-        return cls._prepared(address, table, columns, build)
+        return cls._prepared(address, table, columns, embedder, build)
 
     @classmethod
     def _prepared(
@@ -179,16 +193,18 @@ class Collection:
         address: str | Database,
         table: str,
         columns: Mapping[str, Any],
+        embedder: str | Embed | None,
         prepare: Callable[[Database], Any],
     ) -> Self:
         database = connect(address, table, **columns)
         try:
+            made = cls(database, embedder=embedder)  # a wrong name is told before any work
             prepare(database)
         except BaseException:
             if isinstance(address, str):  # who gives a database closes it
                 database.close()
             raise
-        return cls(database)
+        return made
 
     @staticmethod
     def estimate(
@@ -212,6 +228,8 @@ class Collection:
         vectors: Any = None,
         weights: Any = None,
         *,
+        text: str | Sequence[str] | None = None,
+        words: str | None = None,
         negative: Any = None,
         negative_vectors: Any = None,
         where: Any = None,
@@ -220,6 +238,9 @@ class Collection:
         diversity: float = 0.0,
         method: str = "ran",
         include_query: bool = False,
+        min_score: float | None = None,
+        group_by: str | None = None,
+        per_group: int = 1,
         **parameters: Any,
     ) -> Results:
         """Rank the points of the collection; see `Index.query`.
@@ -232,6 +253,12 @@ class Collection:
         ----------
         ids, vectors, weights, negative, negative_vectors, top, offset, diversity, include_query
             As for `Index.query`.
+        text, min_score, group_by, per_group
+            As for `Index.query`: texts need an embedder, given to `open` or `attach`; groups are
+            by a field that is kept with the points.
+        words : str, optional
+            Refused: rankfold keeps no texts of a collection. Ask the full-text search of the
+            database, and fuse both lists.
         where : optional
             A filter in the database's own language, passed through: in PostgreSQL an SQL condition,
             or a pair of it and values to bind, such as
@@ -244,6 +271,8 @@ class Collection:
             ids=ids,
             vectors=vectors,
             weights=weights,
+            text=text,
+            words=words,
             negative=negative,
             negative_vectors=negative_vectors,
             where=where,
@@ -252,6 +281,9 @@ class Collection:
             diversity=diversity,
             method=method,
             include_query=include_query,
+            min_score=min_score,
+            group_by=group_by,
+            per_group=per_group,
             parameters=parameters,
         )
         return self._ask(asked)
@@ -381,27 +413,51 @@ class Collection:
         """Answer a query."""
         before = self.database.round_trips
         check_choice(asked.method, "method", tuple(METHODS))
+        asked = self._embedded(asked)
         graph, query = self._begin(asked)
+        kept = KeptFields(self.database, graph)
         hidden: list[int] = []
         for _ in range(MOST_TRIES):
-            ranking = self._ranking(asked, query, CollectionEngine(graph, asked.where, hidden))
+            engine = CollectionEngine(graph, asked.where, hidden)
+            ranked = self._ranked(asked, query, engine)
+            ranking, threshold = arranged(asked, engine, query, ranked, kept.values_of)
             shown = ranking.solution.take(slice(asked.offset, None))
-            names = graph.keys_of(shown.points)
-            payload = self.database.payload(names)
-            left = np.array([name in payload for name in names], dtype=bool)
+            fields = kept.of(shown.points)
+            left = np.array([one is not None for one in fields], dtype=bool)
             if left.all():
                 break
-            hidden += shown.points[~left].tolist()
+            hidden = kept.gone
         solution = replace(
             shown.take(left),
             certified=shown.certified and not hidden and not asked.offset,
             round_trips=self.database.round_trips - before,
-            n_gone=len(set(hidden)),
+            n_gone=len(kept.gone),
         )
+        if threshold is not None:
+            threshold = replace(threshold, proven=threshold.proven[asked.offset :][left])
+        columns = _by_column([one for one in fields if one is not None])
+        answer = replace(ranking, solution=solution)
         names = graph.keys_of(solution.points)
-        columns = _by_column([payload[name] for name in names])
-        answer = scaled(replace(ranking, solution=solution), asked.method, self.database.metric)
-        return Results(list(names), columns, answer, asked, self)
+        return Results(names, columns, answer, asked, self, threshold=threshold)
+
+    def _embedded(self, asked: IndexQuery) -> IndexQuery:
+        """Return a query with the vectors of its texts."""
+        if asked.words is not None:
+            raise InputError(
+                "words are given, but texts of a collection are not kept here; leave words out, "
+                "and fuse the results with those of the database's own full-text search.",
+                "words",
+            )
+        if not asked.text or asked.text_vectors is not None:
+            return asked
+        if self._embedder is None:
+            raise InputError(
+                "this collection has no embedder that makes vectors of texts; give it when it is "
+                "opened: Collection.open(..., embedder='wordllama').",
+                "text",
+            )
+        with about("text"):
+            return replace(asked, text_vectors=self._embedder(asked.text))
 
     def _reason(self, asked: IndexQuery, point: Any) -> Reason:
         """Explain the place of a point; distances to all points are measured for it."""
@@ -452,17 +508,66 @@ class Collection:
             method = METHODS[asked.method]
             return method(metric=engine.metric, **asked.parameters).fit(engine)
 
-    def _ranking(self, asked: IndexQuery, query: Query, engine: CollectionEngine) -> Ranking:
+    def _ranked(
+        self, asked: IndexQuery, query: Query, engine: CollectionEngine
+    ) -> Callable[[int], Ranking]:
+        """Return what ranks so many points."""
         ranker = self._fitted(asked, engine)
-        length = n_candidates(asked.wanted) if asked.diversity else asked.wanted
-        ranking = ranker.rank_query(query, top=length, include_query=asked.include_query)
-        if asked.where is not None and asked.include_query:
-            passed = self.database.matching(engine.graph.keys_of(ranking.indices), asked.where)
-            kept = [key in passed for key in engine.graph.keys_of(ranking.indices)]
-            ranking = replace(ranking, solution=ranking.solution.take(np.array(kept, dtype=bool)))
-        if not asked.diversity or not len(ranking):
-            return ranking
-        return with_diversity(engine, ranking, query, asked)
+
+        def ranked(length: int) -> Ranking:
+            found = ranker.rank_query(query, top=length, include_query=asked.include_query)
+            if asked.where is None or not asked.include_query:
+                return found
+            keys = engine.graph.keys_of(found.indices)
+            passed = self.database.matching(keys, asked.where)
+            kept = np.array([key in passed for key in keys], dtype=bool)
+            return replace(found, solution=found.solution.take(kept))
+
+        return ranked
+
+
+class KeptFields:
+    """What the user keeps with the points that a query meets, read once.
+
+    Parameters
+    ----------
+    database : Database
+    graph : CollectionGraph
+    """
+
+    def __init__(self, database: Database, graph: CollectionGraph) -> None:
+        self._database, self._graph = database, graph
+        self._known: dict[int, dict[str, Any] | None] = {}
+
+    def of(self, points: IntArray) -> list[dict[str, Any] | None]:
+        """Return the fields of each point; None of those that are gone."""
+        missing = [point for point in points.tolist() if point not in self._known]
+        if missing:
+            keys = self._graph.keys_of(missing)
+            found = self._database.payload(keys)
+            self._known.update(zip(missing, map(found.get, keys), strict=True))
+        return [self._known[point] for point in points.tolist()]
+
+    @property
+    def gone(self) -> list[int]:
+        """Points that turned out to be gone."""
+        return [point for point, fields in self._known.items() if fields is None]
+
+    def values_of(self, points: IntArray, column: str) -> list[Any]:
+        """Return one field of each point; None where it has none."""
+        there = [fields for fields in self.of(points) if fields is not None]
+        known = sorted({name for fields in there for name in fields})
+        if there and column not in known:
+            raise InputError(
+                f"{column!r} is no field of these points; they have {', '.join(known) or 'none'}."
+            )
+        values = [None if fields is None else fields.get(column) for fields in self.of(points)]
+        for value in values:
+            if not isinstance(value, Hashable):
+                raise InputError(
+                    f"the field {column!r} holds {value!r}, but groups are by texts or numbers."
+                )
+        return values
 
 
 def _keys(value: Any) -> list[Any]:

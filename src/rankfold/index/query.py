@@ -573,8 +573,8 @@ class QueryExecutor:
 
         The lists of a hybrid query are put into ``lists``.
         """
-        query = asked.query(self._backend.store, engine.n_features)
-        threshold = None
+        store = self._backend.store
+        query = asked.query(store, engine.n_features)
         if not engine.n_alive:
             return no_ranking(), None
 
@@ -583,58 +583,10 @@ class QueryExecutor:
                 return self._ranked(asked, engine, query, matching, length)
             return self._hybrid(asked, engine, query, matching, length, lists)
 
-        def shown(ranking: Ranking) -> Ranking:
-            if asked.words is not None:  # scores are made of ranks
-                return ranking
-            return scaled(ranking, asked.method, engine.metric)
+        def values_of(points: IntArray, column: str) -> list[Any]:
+            return store.payload_of(points, [column])[column]
 
-        if asked.group_by is not None:
-            return shown(self._grouped(asked, engine, ranked)), None
-        length = n_candidates(asked.wanted) if asked.diversity else asked.wanted
-        if asked.min_score is None:
-            ranking = ranked(length)
-        else:
-
-            def cut(most: int, least: float = asked.min_score) -> tuple[Ranking, Threshold]:
-                found = ranked(most + 1)  # one more says whether there are others
-                there, by_rank = len(found) <= most, asked.words is not None
-                return Threshold.cut(
-                    found, shown(found), least, most, all_there=there, by_rank=by_rank
-                )
-
-            ranking, threshold = cut(length)
-            if not threshold.complete and len(ranking) < length:
-                ranking, threshold = cut(len(ranking))  # a shorter list is proven more often
-        if asked.diversity and len(ranking):
-            chosen = with_diversity(engine, ranking, query, asked)
-            if threshold is not None:
-                sure = np.isin(chosen.indices, ranking.indices[threshold.proven])
-                threshold = Threshold(sure, complete=False)
-            ranking = chosen
-        return shown(ranking), threshold
-
-    def _grouped(
-        self, asked: IndexQuery, engine: VectorEngine, ranked: Callable[[int], Ranking]
-    ) -> Ranking:
-        """Return the best results of which no more than some have one value of a column.
-
-        Points without a value are left out. More and more are ranked until there are enough.
-        """
-        column, store = str(asked.group_by), self._backend.store
-        length = asked.wanted
-        while True:
-            length = min(GROUP_GROWTH * length, engine.n_alive)
-            ranking = ranked(length)
-            with about("group_by"):
-                values = store.payload_of(ranking.indices, [column])[column]
-            counts: Counter[Any] = Counter()
-            places = []
-            for place, value in enumerate(values):
-                if value is not None and counts[value] < asked.per_group:
-                    counts[value] += 1
-                    places.append(place)
-            if len(places) >= asked.wanted or length >= engine.n_alive or len(ranking) < length:
-                return _some(ranking, places[: asked.wanted])
+        return arranged(asked, engine, query, ranked, values_of)
 
     def _ranked(
         self,
@@ -702,7 +654,89 @@ class QueryExecutor:
         return ranker
 
 
-def with_diversity(engine: Engine, ranking: Ranking, query: Query, asked: IndexQuery) -> Ranking:
+def arranged(
+    asked: IndexQuery,
+    engine: Engine,
+    query: Query,
+    ranked: Callable[[int], Ranking],
+    values_of: Callable[[IntArray, str], list[Any]],
+) -> tuple[Ranking, Threshold | None]:
+    """Rank as few or as many points as a query needs: in groups, from a score on, or diverse.
+
+    Parameters
+    ----------
+    asked : IndexQuery
+    engine : Engine
+    query : Query
+        The same in terms of points.
+    ranked : callable
+        Returns a ranking of so many points.
+    values_of : callable
+        Returns the values of some points in a column of the payload.
+
+    Returns
+    -------
+    ranking : Ranking
+        On the scale that is shown.
+    threshold : Threshold or None
+        What is known of the results of a query with ``min_score``.
+    """
+    by_rank, threshold = asked.words is not None, None
+
+    def shown(ranking: Ranking) -> Ranking:
+        return ranking if by_rank else scaled(ranking, asked.method, engine.metric)
+
+    if asked.group_by is not None:
+        return shown(_grouped(asked, engine.n_alive, ranked, values_of)), None
+    length = n_candidates(asked.wanted) if asked.diversity else asked.wanted
+    if asked.min_score is None:
+        ranking = ranked(length)
+    else:
+
+        def cut(most: int, least: float = asked.min_score) -> tuple[Ranking, Threshold]:
+            found = ranked(most + 1)  # one more says whether there are others
+            there = len(found) <= most
+            return Threshold.cut(found, shown(found), least, most, all_there=there, by_rank=by_rank)
+
+        ranking, threshold = cut(length)
+        if not threshold.complete and len(ranking) < length:
+            ranking, threshold = cut(len(ranking))  # a shorter list is proven more often
+    if asked.diversity and len(ranking):
+        chosen = _with_diversity(engine, ranking, query, asked)
+        if threshold is not None:
+            sure = np.isin(chosen.indices, ranking.indices[threshold.proven])
+            threshold = Threshold(sure, complete=False)
+        ranking = chosen
+    return shown(ranking), threshold
+
+
+def _grouped(
+    asked: IndexQuery,
+    n_alive: int,
+    ranked: Callable[[int], Ranking],
+    values_of: Callable[[IntArray, str], list[Any]],
+) -> Ranking:
+    """Return the best results of which no more than some have one value of a column.
+
+    Points without a value are left out. More and more are ranked until there are enough.
+    """
+    length = asked.wanted
+    while True:
+        length = min(GROUP_GROWTH * length, n_alive)
+        ranking = ranked(length)
+        with about("group_by"):
+            values = values_of(ranking.indices, str(asked.group_by))
+        counts: Counter[Any] = Counter()
+        places = []
+        for place, value in enumerate(values):
+            if value is not None and counts[value] < asked.per_group:
+                counts[value] += 1
+                places.append(place)
+        if len(places) >= asked.wanted or length >= n_alive or len(ranking) < length:
+            return _some(ranking, places[: asked.wanted])
+
+
+def _with_diversity(engine: Engine, ranking: Ranking, query: Query, asked: IndexQuery) -> Ranking:
     """Choose diverse results; the query's own points stay first or last, as they are by rule."""
     own = np.isin(ranking.indices, query.indices)
     leading = own & (np.cumsum(~own) == 0)

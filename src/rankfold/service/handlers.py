@@ -331,13 +331,6 @@ def ask(served: Served, query: QueryRequest) -> Results:
             "its own means; make the vector of the text yourself.",
             "words" if query.text is None else "text",
         )
-    grouped = query.group_by is not None
-    if (query.min_score is not None or grouped) and not served.index.has_words:
-        raise InputError(
-            "min_score and group_by are not offered here, over a collection; filter in your own "
-            "service.",
-            "group_by" if grouped else "min_score",
-        )
     if query.parameters.n_neighbors is not None or query.method != "ran":
         check_within(served, query)
     return served.index.query(**query.arguments())

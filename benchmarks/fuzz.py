@@ -16,6 +16,7 @@ damaged one.
 
     python benchmarks/fuzz.py --seconds 600            # each kind of file, ten minutes
     python benchmarks/fuzz.py --seconds 60 npy arrays  # only these
+    python benchmarks/fuzz.py --corpus kept csv        # go on from what earlier runs have found
 """
 
 import argparse
@@ -48,6 +49,7 @@ def parsed():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("targets", nargs="*", metavar="TARGET", help=", ".join(TARGETS))
     parser.add_argument("--seconds", type=int, default=5, help="of the processor, for each")
+    parser.add_argument("--corpus", type=Path, metavar="FOLDER", help="keep what reaches new lines")
     parser.add_argument("--inside", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if unknown := set(given.targets) - set(TARGETS):
@@ -71,6 +73,7 @@ def main():
                 [
                     *(sys.executable, __file__, target),
                     *(f"--seconds={given.seconds}", f"--inside={folder}"),
+                    *([f"--corpus={given.corpus}"] if given.corpus else []),
                 ],
                 capture_output=True,
                 text=True,
@@ -88,7 +91,7 @@ def main():
     sys.exit(1 if failed else 0)
 
 
-def fuzz(target, folder, seconds):
+def fuzz(target, folder, seconds, corpus):
     """Fuzz one target in this process, which ends with it."""
     import atheris
 
@@ -97,8 +100,9 @@ def fuzz(target, folder, seconds):
         import rankfold.index.backend
         import rankfold.inputs
         import rankfold.storage  # noqa: F401
-    corpus = folder / "corpus"
-    corpus.mkdir()
+    (folder / "corpus").mkdir()
+    corpus = corpus / target if corpus else folder / "corpus"
+    corpus.mkdir(parents=True, exist_ok=True)
     test, seeds = prepared(target, folder)
     for number, seed in enumerate(seeds):
         (corpus / str(number)).write_bytes(seed)
@@ -537,6 +541,6 @@ if __name__ == "__main__":
     inside = parsed()
     if inside.inside:
         os.environ["PYTHONWARNINGS"] = "ignore"
-        fuzz(inside.targets[0], Path(inside.inside), inside.seconds)
+        fuzz(inside.targets[0], Path(inside.inside), inside.seconds, inside.corpus)
     else:
         main()

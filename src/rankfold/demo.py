@@ -80,7 +80,9 @@ def run(out: Path, query: int | None = None, console: Console | None = None) -> 
     digits = load("digits")
     last = len(digits.labels) - 1
     if query is not None and not 0 <= query <= last:
-        raise InputError(f"query is {query}, but must be a row of the digits, from 0 to {last}.")
+        raise InputError(
+            f"query is {query}, but must be a row of the digits, from 0 to {last}.", "query"
+        )
     out.mkdir(parents=True, exist_ok=True)
     index = out / "digits"
     Store.check_place(index, replace=True)

@@ -27,6 +27,13 @@ def check_folder(folder: Path) -> None:
         ) from error
 
 
+def check_parent(path: Path) -> None:
+    """Require that a file can be written into the folder that it names."""
+    if not path.absolute().parent.is_dir():
+        raise InputError(f"the folder {str(path.parent)!r} does not exist; make it first.")
+    check_folder(path.absolute().parent)
+
+
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """Yield another name to write to; the file takes the place of ``path`` when all went well.

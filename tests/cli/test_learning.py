@@ -38,7 +38,7 @@ def test_a_graph_is_learned_used_and_forgotten(call, kept):
     assert "learned          none\n" in call("info", kept).stdout
     assert scores() == plain
     refused = call("query", kept, "--id", 3, "--set", "adapt=collective")
-    assert refused.exit_code == 1
+    assert refused.exit_code == 2
     assert "has not learned a graph for n_neighbors=10" in refused.stderr
 
 

@@ -148,8 +148,8 @@ def test_points_of_the_query_have_nothing_to_explain(ask):
     assert rows[0]["id"] == "m5"
     assert rows[0]["explanation"] is None
     assert rows[1]["explanation"]["score_rank"] == 1
-    assert ask("--id", "m5", "--explain-id", "m5", status=1).stderr == (
-        "Error: 'm5' is an example of the query, which has no place to explain.\n"
+    assert ask("--id", "m5", "--explain-id", "m5", status=2).stderr.endswith(
+        "Error: --explain-id: 'm5' is an example of the query, which has no place to explain.\n"
     )
 
 
@@ -343,12 +343,12 @@ def test_warnings_are_one_line(ask, shell, index):
         (["--id", "m5", "--set", "where=x"], 2, "method 'ran' has no parameter 'where'"),
         (["--id", "m5", "--set", "method=ran"], 2, "method 'ran' has no parameter 'method'"),
         (["--id", "m5", "--set", "self=1"], 2, "method 'ran' has no parameter 'self'"),
-        (["--id", "m5", "--not", "m5"], 1, "'m5' is an example more than once"),
+        (["--id", "m5", "--not", "m5"], 2, "'m5' is an example more than once"),
         (["--id", "m5", "--weight", "1", "--weight", "2"], 2, "the query has 1 examples"),
         (["--id", "m5", "--top", "0"], 2, "top is 0, but must be a whole number"),
         (["--id", "m5", "--diversity", "2"], 2, "diversity is 2.0, but must be a number 0 or"),
         (["--id", "m5", "--set", "smoothness=-1"], 2, "smoothness is -1, but must be a finite"),
-        (["--id", "m5", "--where", "colour = 3"], 1, "there is no column 'colour'"),
+        (["--id", "m5", "--where", "colour = 3"], 2, "there is no column 'colour'"),
         (["--id", "m5", "--picture", "why.jpg"], 2, "pictures are .png files"),
         (["--id", "m5", "--picture", "no/why.png"], 1, "the folder 'no' does not exist"),
         (["--vector", "no.npy"], 1, "there is no file 'no.npy'"),
@@ -428,7 +428,7 @@ def test_columns_are_chosen_in_their_order(call, shelf):
     assert call(*words, "shelf", "--format", "csv").stdout.splitlines()[0] == "rank,id,score,shelf"
     assert call(*words, "").stdout.split("\n")[0].split() == ["rank", "id", "score"]
     wrong = call(*words, "colour")
-    assert (wrong.exit_code, "no column 'colour'" in wrong.stderr) == (1, True)
+    assert (wrong.exit_code, "no column 'colour'" in wrong.stderr) == (2, True)
     assert call(*words, "text", "--format", "json").exit_code == 2
     found = call("find", shelf, "description", "--columns", "shelf", "--top", 1)
     assert found.stdout.split("\n")[0].split() == ["rank", "id", "score", "shelf"]

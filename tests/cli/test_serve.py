@@ -169,8 +169,6 @@ def test_a_port_in_use(call, monkeypatch):
         ([], "too-short", "RANKFOLD_API_KEY has 9 characters"),
         ([], "", "RANKFOLD_API_KEY has 0 characters"),
         (["nothing-here"], None, "nothing-here"),
-        (["--allow-host", "example.org:8443"], None, "'example.org:8443' is no host"),
-        (["--cors", "https://example.org/"], None, "'https://example.org/' is no origin"),
     ],
 )
 def test_what_cannot_be_done_is_said(call, monkeypatch, words, key, message):
@@ -180,6 +178,19 @@ def test_what_cannot_be_done_is_said(call, monkeypatch, words, key, message):
         monkeypatch.setenv("RANKFOLD_API_KEY", key)
     result = call("serve", *words, "--port", 0)
     assert (result.exit_code, result.stdout) == (1, "")
+    assert message in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--allow-host", "example.org:8443"], "'example.org:8443' is no host"),
+        (["--cors", "https://example.org/"], "'https://example.org/' is no origin"),
+    ],
+)
+def test_wrong_options_are_refused(call, words, message):
+    result = call("serve", *words, "--port", 0)
+    assert (result.exit_code, result.stdout) == (2, "")
     assert message in result.stderr
 
 

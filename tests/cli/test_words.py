@@ -92,14 +92,14 @@ def test_least_scores_and_groups(notes):
     assert 0.2 <= answer["results"][0]["score"] <= 1  # cosine similarity
     alone = notes(*asked, "--group-by", "year", "--per-group", 1, "--format", "csv")
     assert len(alone.output.splitlines()) == 6
-    assert notes(*asked, "--group-by", "none").exit_code == 1
+    assert notes(*asked, "--group-by", "none").exit_code == 2
 
 
 @pytest.mark.parametrize(
     ("words", "status", "message"),
     [
         (("find", "notes"), 2, "Missing argument"),
-        (("find", "notes", "--column", "year", "go"), 1, "'year' is none of them"),
+        (("find", "notes", "--column", "year", "go"), 2, "'year' is none of them"),
         (("query", "notes"), 2, "rankfold find"),
         (("query", "notes", "--words", "go"), 2, "rankfold find"),
         (
@@ -107,9 +107,9 @@ def test_least_scores_and_groups(notes):
             2,
             "needs --embedder",
         ),
-        (("index", "build", "notes.csv", *BUILD[:3], "text", "-o", "x"), 1, "no column 'text'"),
+        (("index", "build", "notes.csv", *BUILD[:3], "text", "-o", "x"), 2, "no column 'text'"),
         (("index", "build", "notes.csv", *BUILD[:3], "year", "-o", "x"), 1, "text 0 is 2001"),
-        (("index", "build", "notes.csv", "--embedder", "x", *BUILD[2:4], "-o", "x"), 1, "one of"),
+        (("index", "build", "notes.csv", "--embedder", "x", *BUILD[2:4], "-o", "x"), 2, "one of"),
     ],
 )
 def test_what_cannot_be_done_is_said(notes, words, status, message):

@@ -2,17 +2,20 @@
 
 import json
 import signal
-from threading import Thread
+import sys
+from threading import Thread, Timer
 
 import numpy as np
 import psycopg
 import pytest
 from databases.servers import PostgreSQLServer, postgresql
 from psycopg import sql
+from running_service import wait_until
 
 from rankfold import Collection
 from rankfold.databases.postgresql import PostgreSQL
-from rankfold.errors import DatabaseError, InputError, UnreachableError
+from rankfold.errors import DatabaseError, InputError, MissingExtraError, UnreachableError
+from rankfold.parallel import Stop, StoppedError
 
 N = 200
 EVIL = ['a"; DROP TABLE victim; --', "b'; DROP TABLE victim; --", "c %s %(keys)s {key}", "d.e"]
@@ -228,6 +231,35 @@ def test_a_slow_server_is_given_up(database):
             with pytest.raises(UnreachableError, match=r"statement timeout.*allow it more"):
                 collection.query(3)
         assert len(collection.query(3)) == 10
+
+
+def test_what_nobody_waits_for_is_cancelled(database):
+    server, name = database
+    fill(server, name)
+    Collection.attach(server.address(name), "docs", n_neighbors=5).close()
+    here = f"datname = '{name}' AND wait_event_type = 'Lock'"
+    waiting = f"SELECT count(*) FROM pg_stat_activity WHERE {here}"  # noqa: S608
+    with (
+        Collection.open(server.address(name), "docs") as collection,
+        psycopg.connect(server.address(name)) as other,
+    ):
+        other.execute("LOCK TABLE docs, docs_rankfold IN ACCESS EXCLUSIVE MODE")
+        for ask in (lambda: collection.query(3), lambda: [*collection.database.scan(10)]):
+            stop = Stop()
+            timer = Timer(0.3, stop.set)
+            timer.start()
+            with stop.stoppable(), pytest.raises(StoppedError):
+                ask()
+            wait_until(lambda: other.execute(waiting).fetchone() == (0,))
+        other.rollback()
+        assert len(collection.query(3)) == 10
+
+
+def test_without_the_driver_the_extra_is_named(monkeypatch):
+    monkeypatch.delitem(sys.modules, "rankfold.databases.postgresql")
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(MissingExtraError, match="the extra 'postgresql' brings it"):
+        Collection.open("postgresql://127.0.0.1:1/nothing", "photos")
 
 
 def test_no_message_shows_the_password(database):

@@ -1,14 +1,17 @@
 """A service over an attached collection: a real PostgreSQL, which goes away and comes back."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 
+import httpx
 import psycopg
 import pytest
 from databases.servers import PostgreSQLServer
-from running_service import BEARER, KEY, running
+from running_service import BEARER, KEY, running, wait_until
 
-from rankfold import Collection
-from rankfold.service import Settings, create_app
+from rankfold import Collection, Index
+from rankfold.service import Settings, create_app, routes
 
 
 @pytest.fixture(scope="module")
@@ -96,3 +99,42 @@ def test_a_database_that_is_away_is_told_and_waited_for(client, server):
     finally:
         server.start()
     assert ask(client, ids=[7])["answers"][0]["results"] == before["answers"][0]["results"]
+
+
+def test_a_database_that_does_not_answer_holds_up_nobody_else(server, digits, monkeypatch):
+    monkeypatch.setattr(routes, "SOON", 0.2)
+    body, place = {"queries": [{"ids": [7]}]}, "/v1/indexes/{}/query".format
+    settings = Settings(timeout=600, running=2, waiting=8)
+    with (
+        Collection.open(server.address(), "digits") as collection,
+        Index.build(digits.X[:200]) as index,
+        psycopg.connect(server.address()) as other,
+        ThreadPoolExecutor(6) as threads,
+    ):
+        app = create_app({"digits": collection, "own": index}, settings)
+        with running(app) as client:
+            other.execute("LOCK TABLE digits, digits_rankfold IN ACCESS EXCLUSIVE MODE")
+            turns, over = app.state.limiters["digits"], Event()
+
+            def until_over():
+                """Ask, and hang up where no answer comes, for as long as the test goes on."""
+                with httpx.Client(base_url=client.base_url, timeout=1) as asking:
+                    while not over.is_set():
+                        with pytest.raises(httpx.ReadTimeout):
+                            asking.post(place("digits"), json=body)
+
+            attackers = [threads.submit(until_over) for _ in range(6)]
+            wait_until(lambda: turns.running == 2 and turns.waiting)
+            for _ in range(3):
+                assert client.post(place("own"), json=body).status_code == 200
+                listed = client.get("/v1/indexes").json()
+                assert listed["unavailable"] == ["digits"]
+                assert listed["indexes"][0]["name"] == "own"
+            over.set()
+            for attacker in attackers:
+                attacker.result()
+            wait_until(lambda: not turns.running)  # what nobody waits for is given up
+            waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+            wait_until(lambda: other.execute(waiting).fetchone() == (0,))  # by the database, too
+            other.rollback()
+            assert client.post(place("digits"), json=body).status_code == 200

@@ -12,7 +12,7 @@ import click
 from rankfold.cli.cluster import cluster
 from rankfold.cli.databases import attach, detach, info, refresh
 from rankfold.cli.embed import embed
-from rankfold.cli.errors import Commands
+from rankfold.cli.errors import Command, Commands
 from rankfold.cli.evaluate import evaluate
 from rankfold.cli.index import index
 from rankfold.cli.query import find, query
@@ -24,7 +24,7 @@ EXIT_STATUS = """\b
 Exit status:
   0    all went well
   1    something could not be done; standard error says what and why
-  2    the command line itself was wrong
+  2    a command, an option or its value was wrong
   130  ended by Ctrl-C; no file is left half-written
 """
 
@@ -37,7 +37,7 @@ def main() -> None:
     """Rank by the shape of the data."""
 
 
-@click.command()
+@click.command(cls=Command)
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),

@@ -38,7 +38,9 @@ A password is safer in PGPASSWORD or ~/.pgpass: others can see the command line.
 @click.option(
     "--as-vector", metavar="COLUMN", help="Write the shape as a second vector of every point, too."
 )
-@click.option("--components", type=int, default=256, show_default=True, help="Its length.")
+@click.option(
+    "--components", type=click.IntRange(1), default=256, show_default=True, help="Its length."
+)
 @click.option("--dry-run", is_flag=True, help="Say what would be written, and how large it is.")
 def attach(
     address: str,

@@ -64,9 +64,9 @@ def embed(place: Target, output: Path, n_components: int, **parameters: Any) -> 
             f"{str(output)!r} is neither an .npy nor a .parquet file; name one of these."
         )
     with interruptible(STOPPED):
-        from rankfold.files import check_folder, replacing
+        from rankfold.files import check_parent, replacing
 
-        check_folder(output.parent)
+        check_parent(output)
         if output.suffix == ".parquet":
             from rankfold.inputs.tables import pyarrow_parquet
 

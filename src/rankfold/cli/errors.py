@@ -22,9 +22,8 @@ LEARNING_STOPPED = (
     "finished round."
 )
 
-
-NUMBERS = ("integer", "integer range", "float", "float range", "count_or_auto", "budget", "fusion")
-"""Types of options that are numbers, as click calls them, where they have functions by those."""
+ELSEWHERE = ("ID", "[ID]...", "FILE")
+"""Metavars of options whose values name points or files; what is wrong is there, if anything."""
 
 
 class Commands(click.Group):
@@ -70,21 +69,20 @@ def clear_errors(command: click.Command | None = None) -> Iterator[None]:
     except Exception as error:
         if not isinstance(error, _mendable()):
             raise
-        message = str(error)
-        if command is not None:
-            message = in_terms_of_options(message, command)
-        _, _, argument = (getattr(error, "argument", None) or "").rpartition(".")
-        if command is not None and argument in told_by_numbers(command):
-            raise click.UsageError(message) from error
-        raise click.ClickException(message) from error
+        if command is None:
+            raise click.ClickException(str(error)) from error
+        argument = getattr(error, "argument", None) or ""
+        message = in_terms_of_options(str(error), command, argument)
+        if told_by(command).isdisjoint(argument.split(".")):
+            raise click.ClickException(message) from error
+        raise click.UsageError(message) from error
 
 
-def told_by_numbers(command: click.Command) -> set[str]:
-    """Return the parameters of the library that a command line gives as numbers."""
-    names = {option.name or "" for option in command.params if option.type.name in NUMBERS}
+def told_by(command: click.Command) -> set[str]:
+    """Return the parameters of the library whose values stand in a command line itself."""
     settings = click.get_current_context().params.get("settings") or ()
-    given = {name for name, value in settings if isinstance(value, int | float)}
-    return names | {f"n_{name}" for name in names} | given
+    names = {one.name or "" for one in command.params if one.metavar not in ELSEWHERE}
+    return names | {f"n_{name}" for name in names} | {name for name, _ in settings}
 
 
 def _mendable() -> tuple[type[Exception], ...]:
@@ -93,13 +91,16 @@ def _mendable() -> tuple[type[Exception], ...]:
     return (OSError,) if errors is None else (OSError, errors.RankfoldError)
 
 
-def in_terms_of_options(message: str, command: click.Command) -> str:
+def in_terms_of_options(message: str, command: click.Command, argument: str = "") -> str:
     """Name options as they are typed, in the place of parameters of the library.
 
-    Only names of several words and ``flag=True`` are looked for, and not within quotes: the
-    others may be words of the sentence, or of a file.
+    The ``argument`` that a message is about is its first word. Elsewhere only names of several
+    words and ``flag=True`` are looked for, and not within quotes: the others may be words of the
+    sentence, or of a file.
     """
     for option in command.params:
+        if isinstance(option, click.Option) and argument in (option.name, f"n_{option.name}"):
+            message = re.sub(rf"^{argument}(?= )", option.opts[0], message)
         several_words = "_" in (option.name or "")
         if isinstance(option, click.Option) and (several_words or option.is_flag):
             true = "" if not option.is_flag else "(=True)?" if several_words else "=True"

@@ -186,11 +186,7 @@ def on_index(
     options: dict[str, Any],
 ) -> Evaluation:
     """Measure methods on the graph of an index."""
-    given = [name for name, value in options.items() if value not in (None, False)]
-    unfit = [name for name in given if not (name == "jobs" and options["jobs"] == 1)]
-    if unfit:
-        option = "--" + unfit[0].replace("_", "-")
-        raise click.UsageError(f"{option} is for files and data sets; {str(place)!r} is an index.")
+    check_fitting(options, f"files and data sets; {str(place)!r} is an index.")
     name = Path(place.name).name
     with place.open() as index:
         if judged.label is not None:
@@ -224,9 +220,11 @@ def on_data(
     )
     data: Dataset | SearchCollection
     if judged:
+        check_fitting({"folder": folder}, f"data sets; {place.name!r} is a file.")
         data = read_data(Path(place.name), judged, options)
     else:
         data = load_dataset(place.name, folder)
+        check_fitting(options, f"files; {place.name!r} is a data set.")
     if methods == list(RANKERS) and data.metric in GIVEN_METRICS:
         methods = [name for name in methods if not RANKERS[name].needs_vectors]
     return measure(
@@ -236,6 +234,13 @@ def on_data(
         n_jobs=jobs,
         **common,
     )
+
+
+def check_fitting(options: dict[str, Any], what: str) -> None:
+    """Refuse options that mean nothing for what is measured."""
+    for name, value in options.items():
+        if value not in (None, False) and not (name == "jobs" and value == 1):
+            raise click.UsageError(f"--{name.replace('_', '-')} is for {what}")
 
 
 def load_dataset(name: str, folder: Path | None) -> Dataset:
@@ -285,7 +290,8 @@ def read_labelled(file: Path, label: str, metric: str | None, options: dict[str,
         known = ", ".join(map(repr, columns)) or "none"
         raise InputError(
             f"--label is {label!r}, but the columns beside the vectors of {str(file)!r} are "
-            f"{known}; name one of these, or bring a table with --payload."
+            f"{known}; name one of these, or bring a table with --payload.",
+            "label",
         )
     labels: Any = np.array(columns[label], dtype=object)
     return Dataset(file.stem, points.vectors, labels, metric or points.metric or "euclidean")
@@ -336,13 +342,12 @@ def is_index(place: Target) -> bool:
 
 def method_names(text: str) -> list[str]:
     """Return the methods that were named."""
-    from rankfold.errors import InputError
     from rankfold.rankers import RANKERS
 
     chosen = list(RANKERS) if text == "all" else comma_separated(text)
     for name in chosen or [text]:
         if name not in RANKERS:
-            raise InputError(
-                f"method {name!r} is not known; choose from all, {', '.join(RANKERS)}."
+            raise click.UsageError(
+                f"--methods: method {name!r} is not known; choose from all, {', '.join(RANKERS)}."
             )
     return chosen

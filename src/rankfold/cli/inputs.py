@@ -215,10 +215,9 @@ def read_texts(
     **others: Any,
 ) -> tuple[list[Id] | None, dict[str, Any]]:
     """Read a table without vectors: ids if it has any, and payload with a column of texts."""
-    from rankfold.errors import InputError
     from rankfold.inputs import as_columns
     from rankfold.inputs.points import plain_ids
-    from rankfold.inputs.tables import ID_COLUMNS, listed
+    from rankfold.inputs.tables import ID_COLUMNS, check_named
 
     given = [name for name, value in others.items() if value is not None]
     if given:
@@ -226,9 +225,9 @@ def read_texts(
         raise click.UsageError(f"--{option} means nothing where vectors are made of texts.")
     columns: dict[str, Any] = dict(as_columns(path, None))
     name, found = repr(str(path)), id_column or next((n for n in ID_COLUMNS if n in columns), None)
-    for wanted in (column, *filter(None, [id_column]), *(payload_columns or ())):
-        if wanted not in columns:
-            raise InputError(f"{name} has no column {wanted!r}; it has {listed([*columns])}.")
+    check_named(name, columns, "text_column", [column])
+    check_named(name, columns, "id_column", [id_column] if id_column else [])
+    check_named(name, columns, "payload_columns", payload_columns or ())
     n_points = len(columns[column])
     names = None if found is None else list(plain_ids(columns.pop(found), n_points, name))
     if payload_columns is not None:
@@ -286,11 +285,11 @@ def read_columns(path: Path, id_column: str | None) -> tuple[list[Id] | None, di
     from rankfold.errors import InputError
     from rankfold.inputs import as_columns
     from rankfold.inputs.points import plain_ids
+    from rankfold.inputs.tables import check_named
 
     columns: dict[str, Any] = dict(as_columns(path, None))
     name, chosen = repr(str(path)), id_column or "id"
-    if id_column is not None and id_column not in columns:
-        raise InputError(f"{name} has no column {id_column!r}; it has {', '.join(columns)}.")
+    check_named(name, columns, "id_column", [id_column] if id_column else [])
     found = columns.pop(chosen, None)
     if not columns:
         raise InputError(f"{name} has no column beside {chosen!r}; give those to add.")

@@ -43,6 +43,12 @@ class Target:
 
     name: str
 
+    def __post_init__(self) -> None:
+        if "://" in self.name:
+            raise click.UsageError(
+                f"{self.name!r} is the address of a database, but this takes the path of an index."
+            )
+
     def __str__(self) -> str:
         return str(Path(self.name))
 
@@ -84,13 +90,23 @@ def open_ranked(
     name: str, table: str | None, write: bool = False, embedder: str | None = None
 ) -> Index | Collection:
     """Open what answers queries: a collection where a table is named, else an index."""
-    if table is None and "://" not in name:
-        return Target(name).open(write)
+    if ("://" in name) != (table is not None):
+        raise click.UsageError(
+            f"{name!r} is the address of a database; name a table with --table."
+            if table is None
+            else f"--table is for the address of a database, but {name!r} is the path of an index."
+        )
     if table is None:
-        raise click.UsageError("NAME is the address of a database; name a table with --table.")
+        return Target(name).open(write)
     from rankfold.databases import Collection
+    from rankfold.errors import InputError
 
-    return Collection.open(name, table, embedder=embedder)
+    try:
+        return Collection.open(name, table, embedder=embedder)
+    except InputError as error:
+        if error.argument in ("address", "table"):
+            raise click.UsageError(str(error)) from error
+        raise
 
 
 FILE = click.argument("file", type=click.Path(path_type=Path))
@@ -129,13 +145,18 @@ def size(text: str) -> tuple[int, int]:
 
 
 def count_or_auto(text: str) -> int | Literal["auto"]:
-    """Return a whole number, or "auto"."""
+    """Return a whole number from 1, or "auto".
+
+    Examples
+    --------
+    >>> count_or_auto("10"), count_or_auto("auto")
+    (10, 'auto')
+    """
     if text == "auto":
         return "auto"
-    try:
+    if text.isdecimal() and int(text) >= 1:
         return int(text)
-    except ValueError:
-        raise click.BadParameter(f"{text!r} is neither a whole number nor 'auto'.") from None
+    raise click.BadParameter(f"{text!r} is neither a whole number from 1 nor 'auto'.")
 
 
 def budget(text: str) -> int | Literal["auto", "proven"]:

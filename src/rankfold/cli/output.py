@@ -246,8 +246,6 @@ class ExplainedResults:
 
     def columns(self) -> dict[str, list[Any]]:
         """Return the results column by column, with those of the payload that were chosen."""
-        from rankfold.errors import InputError
-
         columns = self.results.columns()
         if self.chosen is None:
             return columns
@@ -258,8 +256,8 @@ class ExplainedResults:
         }
         unknown = [name for name in self.chosen if name not in payload]
         if unknown:
-            raise InputError(
-                f"the payload has no column {unknown[0]!r}; it has "
+            raise click.UsageError(
+                f"--columns: the payload has no column {unknown[0]!r}; it has "
                 f"{', '.join(map(repr, payload)) or 'none'}."
             )
         own = {name: values for name, values in columns.items() if name not in payload.values()}

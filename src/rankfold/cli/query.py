@@ -228,6 +228,14 @@ def query(
             "Give a point with --id, vectors with --vector, or a text with --text; words alone "
             "are looked for by: rankfold find."
         )
+    twice = [one for one in (*ids, *negative) if (*ids, *negative).count(one) > 1]
+    if twice:
+        raise click.UsageError(
+            f"{twice[0]!r} is an example more than once, among --id and --not; name it once, and "
+            "give it a larger --weight to make it count more."
+        )
+    if group_by is None and per_group != 1:
+        raise click.UsageError("--per-group is of the groups of --group-by; give both.")
     more: dict[str, Any] = {"text": texts or None, "words": words, "min_score": min_score}
     more |= {} if group_by is None else {"group_by": group_by, "per_group": per_group}
     asked |= {name: value for name, value in more.items() if value is not None}
@@ -368,17 +376,14 @@ def check_able(method: str, name: str) -> None:
 def check_picture(path: Path) -> None:
     """Require that a picture can be drawn before any work is done for it."""
     from rankfold.drawing import require_matplotlib
-    from rankfold.errors import InputError
-    from rankfold.files import check_folder
+    from rankfold.files import check_parent
 
     require_matplotlib()
     if path.suffix.lower() != ".png":
         raise click.UsageError(
             f"--picture: {str(path)!r} ends in {path.suffix!r}, but pictures are .png files."
         )
-    if not path.absolute().parent.is_dir():
-        raise InputError(f"the folder {str(path.parent)!r} does not exist; make it first.")
-    check_folder(path.parent)
+    check_parent(path)
 
 
 def read_all(index: Index | Collection, files: tuple[str, ...]) -> Any:
@@ -399,10 +404,10 @@ def read_all(index: Index | Collection, files: tuple[str, ...]) -> Any:
 
 def explain_point(results: Results, point: Any) -> Reason:
     """Explain a point that was asked about."""
-    from rankfold.errors import InputError
-
     if is_example(results, point):
-        raise InputError(f"{point!r} is an example of the query, which has no place to explain.")
+        raise click.UsageError(
+            f"--explain-id: {point!r} is an example of the query, which has no place to explain."
+        )
     return results.explain(point)
 
 

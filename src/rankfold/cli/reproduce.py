@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
-from rankfold.cli.errors import interruptible
+from rankfold.cli.errors import Command, interruptible
 from rankfold.cli.options import comma_separated
 
 
-@click.command()
+@click.command(cls=Command)
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
@@ -37,7 +37,7 @@ from rankfold.cli.options import comma_separated
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="Another file of printed figures; else those of the paper.",
 )
-@click.option("--jobs", type=int, help="Processes; else one for every processor.")
+@click.option("--jobs", type=click.IntRange(1), help="Processes; else one for every processor.")
 def reproduce(
     out: Path, only: str, form: str, folder: Path | None, tables: Path | None, jobs: int | None
 ) -> None:

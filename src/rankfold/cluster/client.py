@@ -45,7 +45,8 @@ def connected(scheduler: Any = None, n_workers: int | None = None) -> Iterator[A
     if scheduler is not None and n_workers is not None:
         raise InputError(
             "n_workers is given together with scheduler, whose workers are there already; "
-            "give one of them."
+            "give one of them.",
+            "n_workers",
         )
     if isinstance(scheduler, distributed.Client):
         _check_workers(scheduler)

@@ -12,7 +12,7 @@ import numpy as np
 from rankfold.check import check_count, check_vectors
 from rankfold.cluster.client import working
 from rankfold.errors import InputError, MissingExtraError
-from rankfold.files import check_folder, replacing
+from rankfold.files import check_parent, replacing
 from rankfold.index import Index
 from rankfold.types import FloatArray
 
@@ -165,11 +165,10 @@ def check_output(path: Path) -> None:
     if path.suffix.lower() not in FORMATS:
         raise InputError(
             f"{str(path)!r} ends in {path.suffix!r}, but rankings are written to files that end in "
-            f"{' or '.join(FORMATS)}."
+            f"{' or '.join(FORMATS)}.",
+            "output",
         )
-    if not path.absolute().parent.is_dir():
-        raise InputError(f"the folder {str(path.parent)!r} does not exist; make it first.")
-    check_folder(path.absolute().parent)
+    check_parent(path)
     if path.suffix.lower() == ".parquet":
         try:
             import pyarrow.parquet  # noqa: F401

@@ -53,8 +53,7 @@ class LanceDB(Database):
             raise InputError(
                 f"there is no folder {at.path!r}, where LanceDB's tables should be; an address "
                 f"looks like {EXAMPLE}. For other places connect first, and give that connection "
-                "to rankfold.databases.lancedb.LanceDB.",
-                "address",
+                "to rankfold.databases.lancedb.LanceDB."
             )
         return lancedb.connect(at.path, read_consistency_interval=timedelta(0))
 

@@ -14,12 +14,13 @@ import numpy as np
 from rankfold.databases import backend
 from rankfold.databases.backend import FIELDS, SIDE, Database, GoneError, Key, Page, Record, What
 from rankfold.errors import DatabaseError, InputError, MissingExtraError, UnreachableError
+from rankfold.parallel import StoppedError, check_stopped
 from rankfold.solvers import Adjacency
 from rankfold.types import FloatArray
 
 try:
     import psycopg
-    from psycopg import sql
+    from psycopg import capabilities, sql
     from psycopg.conninfo import conninfo_to_dict
     from psycopg.pq import TransactionStatus
 except ImportError:
@@ -29,6 +30,9 @@ RECORD = ("id", *FIELDS)
 EXAMPLE = "postgresql://user:password@host:5432/database"
 MOST_IDLE, LONGEST_NAME = 16, 63
 """Connections that are kept, and bytes of the name of a table."""
+
+CANCELLING = 1.0
+"""Seconds to wait until a server knows that nobody waits for its answer."""
 
 KEYS = {
     "int2": "bigint", "int4": "bigint", "int8": "bigint", "text": "text", "varchar": "text",
@@ -295,6 +299,33 @@ class PostgreSQL(Database):
                 yield rows
 
 
+class _Connection(psycopg.Connection[Any]):
+    """A connection that waits for an answer only as long as somebody waits for it."""
+
+    def wait(self, gen: Any, *args: Any, **options: Any) -> Any:
+        """Wait for what a generator of psycopg is about; it is resumed ten times a second."""
+        try:
+            return super().wait(_while_wanted(gen), *args, **options)
+        except StoppedError:
+            if capabilities.has_cancel_safe():  # the older way may never come back
+                with suppress(psycopg.Error):
+                    self.cancel_safe(timeout=CANCELLING)
+            raise
+
+
+def _while_wanted(gen: Any) -> Any:
+    """Pass everything on, and look whether work was stopped whenever there is no answer yet."""
+    ready = None
+    while True:
+        try:
+            wanted = gen.send(ready)
+        except StopIteration as end:
+            return end.value
+        ready = yield wanted
+        if not ready:
+            check_stopped()
+
+
 class Connections:
     """Connections to an address that nobody uses just now; each serves one thread at a time."""
 
@@ -359,7 +390,7 @@ class Connections:
             **self._parameters,
             "client_encoding": "utf8",
         }
-        connection = psycopg.connect(autocommit=True, **parameters)
+        connection = _Connection.connect(autocommit=True, **parameters)
         timeout = [] if "options" in self._parameters else [TIMEOUT]
         connection.execute("; ".join([*timeout, FARTHER]).encode())
         return connection

@@ -192,26 +192,33 @@ def parse_measures(names: str | Sequence[str]) -> tuple[Measure, ...]:
     """
     names = [names] if isinstance(names, str) else list(names)
     if not names:
-        raise InputError(f"metrics is empty; give at least one, for example {DEFAULTS[0]!r}.")
+        raise InputError(
+            f"metrics is empty; give at least one, for example {DEFAULTS[0]!r}.", "metrics"
+        )
     measures = tuple(_parse(name) for name in names)
     for measure in measures:
         if measures.count(measure) > 1:
-            raise InputError(f"metrics holds {measure.name!r} more than once; name each one once.")
+            raise InputError(
+                f"metrics holds {measure.name!r} more than once; name each one once.", "metrics"
+            )
     return measures
 
 
 def _parse(name: object) -> Measure:
     kind, at, cutoff = str(name).partition("@")
     if kind in WITHOUT_CUTOFF and at and kind not in WITH_CUTOFF:
-        raise InputError(f"metric {name!r} has a cutoff, but {kind} takes none; write {kind!r}.")
+        raise InputError(
+            f"metric {name!r} has a cutoff, but {kind} takes none; write {kind!r}.", "metrics"
+        )
     if kind in WITHOUT_CUTOFF and not at:
         return Measure(kind)
     if kind not in WITH_CUTOFF:
         known = ", ".join([*WITHOUT_CUTOFF, *(f"{kind}@K" for kind in WITH_CUTOFF)])
-        raise InputError(f"metric {name!r} is not known; choose from {known}.")
+        raise InputError(f"metric {name!r} is not known; choose from {known}.", "metrics")
     if not (cutoff.isascii() and cutoff.isdigit() and int(cutoff) > 0):
         raise InputError(
-            f"metric {name!r} needs a cutoff, a whole number of at least 1; write '{kind}@10'."
+            f"metric {name!r} needs a cutoff, a whole number of at least 1; write '{kind}@10'.",
+            "metrics",
         )
     return Measure(kind, int(cutoff))
 

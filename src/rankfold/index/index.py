@@ -65,7 +65,7 @@ class Index:
     400
     """
 
-    writable, outsiders_filter, has_words = True, True, True
+    writable, outsiders_filter, has_words, is_remote = True, True, True, False
 
     def __init__(
         self, backend: FolderBackend, temporary: Path | None = None, embedder: Any = None

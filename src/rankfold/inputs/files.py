@@ -104,7 +104,8 @@ def _vectors_name(path: Path, arrays: dict[str, Any], asked: list[str] | None) -
     if asked is not None and (len(asked) != 1 or asked[0] not in arrays):
         raise InputError(
             f"vector_columns is {asked!r}, but must name one array of {str(path)!r}, which has "
-            f"{listed([*arrays])}."
+            f"{listed([*arrays])}.",
+            "vector_columns",
         )
     if asked is not None or "vectors" in arrays:
         return asked[0] if asked else "vectors"
@@ -284,7 +285,7 @@ def check_options(path: Path, reader: Callable[..., Points], given: Mapping[str,
     for name, value in given.items():
         if name not in known:
             kind = "a folder of images" if path.is_dir() else f"{path.suffix} files"
-            raise InputError(f"{name} is given, but means nothing for {kind}; leave it out.")
+            raise InputError(f"{name} is given, but means nothing for {kind}; leave it out.", name)
         if name in ("header", "colour"):
             check_flag(value, name)
         if name.endswith("_columns") and not (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import math
 from array import array
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -120,6 +120,13 @@ class Choice:
         return list(dict.fromkeys((*self.payload, *filter(None, [self.id]))))
 
 
+def check_named(file: str, names: Collection[str], argument: str, wanted: Iterable[str]) -> None:
+    """Require that a file has the columns that an argument names."""
+    for name in wanted:
+        if name not in names:
+            raise InputError(f"{file} has no column {name!r}; it has {listed([*names])}.", argument)
+
+
 def choose(
     file: str,
     names: Sequence[str],
@@ -137,9 +144,9 @@ def choose(
     Choice(id='id', vector=('x', 'y'), payload=('kind',))
     """
     check_names(file, names)
-    for name in (*filter(None, [id_column]), *(vector_columns or ()), *(payload_columns or ())):
-        if name not in names:
-            raise InputError(f"{file} has no column {name!r}; it has {listed(names)}.")
+    check_named(file, names, "id_column", [id_column] if id_column else [])
+    check_named(file, names, "vector_columns", vector_columns or ())
+    check_named(file, names, "payload_columns", payload_columns or ())
     found = [name for name in ID_COLUMNS if name in names and name not in (vector_columns or ())]
     identity = id_column or next(iter(found), None)
     taken = {*ID_COLUMNS, identity, *(payload_columns or ())}

@@ -116,7 +116,9 @@ def _chosen(only: Sequence[str], tables: Sequence[Table]) -> list[str]:
     known = [*dict.fromkeys(table.dataset for table in tables), *figures.PATTERNS, *extras.OTHERS]
     for name in only:
         if name not in known:
-            raise InputError(f"only names {name!r}, but must be some of {', '.join(known)}.")
+            raise InputError(
+                f"only names {name!r}, but must be some of {', '.join(known)}.", "only"
+            )
     return [name for name in known if name in only] if only else known
 
 

@@ -6,7 +6,7 @@ import re
 import sys
 from base64 import b64encode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from io import BytesIO
 from typing import Annotated, Any, cast
@@ -290,15 +290,13 @@ def _check_payload(payload: Mapping[str, Any], columns: Mapping[str, str]) -> No
                 )
 
 
-def list_all(indexes: Iterable[Served]) -> dict[str, Any]:
-    """Tell what there is to know about all indexes, but for those that are out of reach."""
-    infos, unavailable = [], []
+def list_all(indexes: Iterable[Served]) -> list[dict[str, Any]]:
+    """Tell what there is to know about some indexes, but for those that are out of reach."""
+    infos = []
     for served in indexes:
-        try:
+        with suppress(UnreachableError):
             infos.append(served.info())
-        except UnreachableError:
-            unavailable.append(served.name)
-    return {"indexes": infos, "unavailable": unavailable}
+    return infos
 
 
 def answer_all(served: Served, queries: list[QueryRequest]) -> list[dict[str, Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import copy_context
@@ -360,9 +360,12 @@ class Limiter:
 
 
 async def limiter_of(request: Request) -> Limiter:
-    """Return the limiter of the app that a request is for."""
-    turns: Limiter = request.app.state.limiter
-    return turns
+    """Return the limiter of the index that a request is for.
+
+    A collection has one of its own: a database that does not answer holds up nobody else.
+    """
+    own: Mapping[str, Limiter] = request.app.state.limiters
+    return own.get(request.path_params.get("name", ""), request.app.state.limiter)
 
 
 Limited = Annotated[Limiter, Depends(limiter_of)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Mapping, Sized
+from collections.abc import Mapping, Sequence, Sized
 from contextlib import suppress
 from functools import cache
 from time import perf_counter
@@ -52,7 +52,7 @@ class ServiceMetrics:
 
     Parameters
     ----------
-    limiter : Limiter
+    limiters : sequence of Limiter
     indexes : mapping of names to indexes
         Read when the metrics are asked for, in a thread of their own: the metrics are needed most
         when all others are busy.
@@ -60,7 +60,7 @@ class ServiceMetrics:
 
     content_type = CONTENT_TYPE_LATEST
 
-    def __init__(self, limiter: Limiter, indexes: Mapping[str, Sized]) -> None:
+    def __init__(self, limiters: Sequence[Limiter], indexes: Mapping[str, Sized]) -> None:
         registry = CollectorRegistry(auto_describe=True)
         self._registry = registry
         self._requests = Counter(
@@ -97,9 +97,9 @@ class ServiceMetrics:
             cache(self._seconds.labels),
         )
         running = Gauge("rankfold_running", "Requests that are worked on.", registry=registry)
-        running.set_function(lambda: limiter.running)
+        running.set_function(lambda: sum(one.running for one in limiters))
         waiting = Gauge("rankfold_waiting", "Requests that wait.", registry=registry)
-        waiting.set_function(lambda: limiter.waiting)
+        waiting.set_function(lambda: sum(one.waiting for one in limiters))
         self._points = Gauge("rankfold_points", "Points of an index.", ["index"], registry=registry)
         self._indexes = indexes
         self._counting = Limiter(Settings(running=1, timeout=PATIENCE))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Coroutine, Mapping, Sized
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sized
 from concurrent.futures import ThreadPoolExecutor
 from hmac import compare_digest
 from inspect import iscoroutinefunction
@@ -421,21 +421,28 @@ def _checked(sent: Any, model: type[Model]) -> Model:
         raise RequestValidationError(found, body=sent) from None
 
 
-def protect(app: FastAPI, settings: Settings, indexes: Mapping[str, Sized]) -> None:
+def protect(
+    app: FastAPI, settings: Settings, indexes: Mapping[str, Sized], remote: Collection[str] = ()
+) -> None:
     """Put limits, keys, problems, logs and metrics around an app, and the route ``/metrics``.
 
     Parameters
     ----------
     app : FastAPI
-        ``settings``, ``limiter``, ``metrics`` and ``parser`` are then found in its ``state``, and
-        routes that are added to it are `ParsingRoute`, as those of its routers should be.
+        ``settings``, ``limiter``, ``limiters``, ``metrics`` and ``parser`` are then found in its
+        ``state``, and routes that are added to it are `ParsingRoute`, as those of its routers
+        should be.
     settings : Settings
     indexes : mapping of names to indexes
         For the metrics.
+    remote : collection of str
+        Names of those that wait for databases: each has a limiter of its own.
     """
     limiter = Limiter(settings)
-    metrics = ServiceMetrics(limiter, indexes)
+    own = {name: Limiter(settings) for name in remote}
+    metrics = ServiceMetrics([limiter, *own.values()], indexes)
     app.state.settings, app.state.limiter, app.state.metrics = settings, limiter, metrics
+    app.state.limiters = own
     app.state.parser = ThreadPoolExecutor(1, "rankfold-parser")
     app.router.route_class = ParsingRoute
     answer_problems(app)

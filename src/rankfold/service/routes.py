@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Sequence
+from contextlib import suppress
 from hashlib import sha256
 from importlib.resources import files
 from typing import Annotated, Any, NamedTuple, cast
@@ -15,10 +17,13 @@ from rankfold.errors import InputError
 from rankfold.index import Index
 from rankfold.service import handlers, requests, responses
 from rankfold.service.handlers import Chosen, Served, naming_ids, naming_points
-from rankfold.service.limits import Limited
+from rankfold.service.limits import Limited, Limiter
 from rankfold.service.logs import record_of
 from rankfold.service.middleware import ParsingRoute, reading_key, writing_key
 from rankfold.service.problems import ProblemError
+
+SOON = 5.0
+"""Seconds in which a database has to answer for its collection to be listed."""
 
 KINDS = {
     "html": "text/html; charset=utf-8",
@@ -84,9 +89,27 @@ read_router = APIRouter(
 
 @read_router.get("", response_model=responses.Infos)
 async def list_indexes(request: Request, limiter: Limited) -> JSONResponse:
-    """List all indexes."""
-    indexes: dict[str, Served] = request.app.state.served
-    return await limiter.answer("light", handlers.list_all, indexes.values())
+    """List all indexes; of databases that do not answer soon, only the names."""
+    served: dict[str, Served] = request.app.state.served
+    own: dict[str, Limiter] = request.app.state.limiters
+
+    async def listed(turns: Limiter, some: Sequence[Served]) -> list[dict[str, Any]]:
+        return await turns.run("light", handlers.list_all, some)
+
+    async def soon(name: str) -> list[dict[str, Any]]:
+        with suppress(TimeoutError, ProblemError):
+            async with asyncio.timeout(SOON):
+                return await listed(own[name], [served[name]])
+        return []
+
+    here = [one for name, one in served.items() if name not in own]
+    parts = await asyncio.gather(listed(limiter, here), *map(soon, own))
+    known = {info["name"]: info for part in parts for info in part}
+    answer = {
+        "indexes": [known[name] for name in served if name in known],
+        "unavailable": [name for name in served if name not in known],
+    }
+    return responses.PiecewiseResponse(answer)
 
 
 @read_router.get("/{name}", response_model=responses.Info)

@@ -43,11 +43,11 @@ from rankfold.parallel import in_order
 from rankfold.rankers.flow import Edges, Flow
 from rankfold.rankers.ordering import (
     FUSION_NEIGHBORS,
+    NO_FUSION,
     Fusion,
     FusionLike,
     Neighborhood,
     ordered,
-    with_distances,
 )
 from rankfold.solvers import Budget, Solvers, Wanted
 from rankfold.types import (
@@ -93,7 +93,6 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
     budget: Budget
     fusion: FusionLike = "none"
     _solvers: Solvers
-    _fusion: Fusion
     _unit_neighbors: int = FUSION_NEIGHBORS
     _list_width: int = FUSION_NEIGHBORS + 1
     _lists: Neighbors | None = None
@@ -118,7 +117,6 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
         """
         self.engine_ = self._engine(X)
         check_fusion(self.fusion)
-        self._fusion = Fusion.of(self.fusion)
         self._fit()
         return self
 
@@ -166,7 +164,7 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
         check_fusion(fusion)
         check_is_fitted(self)
         twin = copy(self)
-        twin.fusion, twin._fusion = fusion, Fusion.of(fusion)
+        twin.fusion = fusion
         return twin
 
     def follow(self, rows: IntArray, width: int) -> bool:
@@ -364,9 +362,10 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
 
         ``others`` are the points that are ranked.
         """
-        if self._fusion.kind == "none":
+        if self.fusion in NO_FUSION:
             return shape, None
-        return self._fusion.everywhere(self.engine_, query, self.hood(query), shape, others)
+        hood = self.hood(query)
+        return Fusion.of(self.fusion).everywhere(self.engine_, query, hood, shape, others)
 
     def amounts(self, query: Query, point: int, tol: float) -> FloatArray:
         """Return what each example of a checked query adds to the shape score of a point.
@@ -467,9 +466,9 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
 
     def _answers(self, queries: Sequence[Query], top: int, include_query: bool) -> list[Ranking]:
         """Answer checked queries: boundary, solution, order."""
-        engine, fusion, unsolved, unfinished = self.engine_, self._fusion, 0, 0
-        fuses = fusion.kind != "none"
+        engine, fuses, unsolved, unfinished = self.engine_, self.fusion not in NO_FUSION, 0, 0
         unseen = self._searched(queries) if fuses else None
+        fusion = Fusion.of(self.fusion)
         wanted = fusion.wanted(queries, top, include_query)
         solutions = self._solve(queries, wanted, unseen)
         solved = zip(queries, unseen or [None] * len(queries), solutions, strict=True)
@@ -477,15 +476,13 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
         for query, near, (solution, trace) in solved:
             unsolved += not solution.converged
             unfinished += trace is not None and trace.stopped == "max_iter"
-            allowed, beyond = self._allowed(query, solution), np.inf
+            allowed, candidates = self._allowed(query, solution), None
             if fuses:
                 hood = self.hood(query, near)
                 up = solution.scores > 0
                 most = hood.most_shape(query, solution.points[up], solution.scores[up])
-                allowed, beyond = fusion.fuse(engine, query, hood, allowed, top, most)
-            answer = ordered(engine, query, allowed, top, include_query, beyond)
-            if fuses:
-                answer = with_distances(engine, query, answer)
+                candidates = fusion.fuse(engine, query, hood, allowed, top, most)
+            answer = ordered(engine, query, allowed, top, include_query, candidates)
             rankings.append(Ranking(answer, trace))
         if unfinished:
             warn_caller(

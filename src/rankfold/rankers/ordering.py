@@ -24,6 +24,9 @@ from rankfold.types import (
 FusionLike = float | Literal["auto", "none", "reciprocal_rank"]
 """What ``fusion=`` takes; a number is the weight of distance."""
 
+NO_FUSION = "none", 0
+"""Values of ``fusion=`` by which shape alone ranks."""
+
 WEIGHT = 4.0
 """The weight of distance where nothing else is asked for."""
 
@@ -114,6 +117,53 @@ class Neighborhood(NamedTuple):
         return float(nearest.max()) if len(nearest) else np.inf
 
 
+class Candidates(NamedTuple):
+    """The points of a solution among which results are chosen, in any order.
+
+    Parameters
+    ----------
+    points : array of int
+    scores : array of float
+        Of shape fused with distance.
+    bound : float
+        How far these can be off.
+    shape, distances : array of float
+        Of shape alone; and plain distances, nan where they were not needed yet.
+    fused : Fused
+        How they were fused.
+    complete : bool
+        Whether no other point has a score.
+    beyond : float
+        No point that is not here scores higher; inf where that is not known.
+    """
+
+    points: IntArray
+    scores: FloatArray
+    bound: float
+    shape: FloatArray
+    distances: FloatArray
+    fused: Fused
+    complete: bool
+    beyond: float
+
+    def take(self, places: IntArray) -> Candidates:
+        """Return some of them, by their places."""
+        arrays = {"points", "scores", "shape", "distances"}
+        return self._replace(**{name: getattr(self, name)[places] for name in arrays})
+
+    def scoring(self, points: IntArray, scores: FloatArray) -> Candidates:
+        """Return these points instead, also others, which have no shape score."""
+        shape, distances = np.zeros(len(points)), np.full(len(points), np.nan)
+        if len(self.points):
+            order = np.argsort(self.points)
+            places = np.searchsorted(self.points, points, sorter=order)
+            places = order[places.clip(max=len(order) - 1)]
+            there = self.points[places] == points
+            shape[there] = self.shape[places[there]]
+            distances[there] = self.distances[places[there]]
+        return self._replace(points=points, scores=scores, shape=shape, distances=distances)
+
+
 class Fusion(NamedTuple):
     """How scores by shape are fused with plain distance.
 
@@ -187,18 +237,11 @@ class Fusion(NamedTuple):
         solution: Solution,
         top: int,
         most_shape: float,
-    ) -> tuple[Solution, float]:
+    ) -> Candidates:
         """Fuse the best points of a solution with their distances.
 
         Points that score zero or less are left to shape. ``most_shape`` is what the shape of a
         neighbour counts at most, see `Neighborhood.most_shape`.
-
-        Returns
-        -------
-        solution : Solution
-            In any order.
-        beyond : float
-            No point that is not there scores higher; inf where that is not known.
         """
         mixture, most = self.mixture(hood.hubness), self.n_candidates(top)
         usable = (solution.scores > 0) & ~_among(solution.points, query.indices)
@@ -227,16 +270,16 @@ class Fusion(NamedTuple):
                 u, sq_distances = self._distances(engine, query, hood, points, u)
             fused = blended(counted, u, mixture)
         rest = np.flatnonzero(~usable)
-        return changed(
-            solution,
-            bound=bound,
-            points=np.concatenate([points, solution.points[rest]]),
-            scores=np.concatenate([fused, solution.scores[rest]]),
-            shape=np.concatenate([shape, solution.scores[rest]]),
-            distances=np.concatenate([np.sqrt(sq_distances), np.full(len(rest), np.nan)]),
-            complete=solution.complete and not cut,
-            fused=mixture,
-        ), beyond
+        return Candidates(
+            np.concatenate([points, solution.points[rest]]),
+            np.concatenate([fused, solution.scores[rest]]),
+            bound,
+            np.concatenate([shape, solution.scores[rest]]),
+            np.concatenate([np.sqrt(sq_distances), np.full(len(rest), np.nan)]),
+            mixture,
+            solution.complete and not cut,
+            beyond,
+        )
 
     def _distances(
         self, engine: Engine, query: Query, hood: Neighborhood, points: IntArray, listed: FloatArray
@@ -340,18 +383,15 @@ def _shares(query: Query) -> FloatArray:
     return shares
 
 
-def with_distances(engine: Engine, query: Query, answer: Solution) -> Solution:
-    """Return an answer with the plain distances of its points."""
-    distances = answer.distances
-    if distances is None:
-        distances = np.full(len(answer.points), np.nan)
+def _measured(engine: Engine, query: Query, points: IntArray, distances: FloatArray) -> FloatArray:
+    """Return the plain distances of points to a query, of which some are known."""
     unknown = np.isnan(distances)
     if not unknown.any():
-        return answer if distances is answer.distances else changed(answer, distances=distances)
-    sq_distances = _mean_sq_distances(engine, query, answer.points[unknown])
+        return distances
+    sq_distances = _mean_sq_distances(engine, query, points[unknown])
     distances = distances.copy()
     distances[unknown] = np.sqrt(np.maximum(sq_distances, 0.0))
-    return changed(answer, distances=distances)
+    return distances
 
 
 def query_points(query: Query) -> tuple[IntArray, IntArray]:
@@ -375,9 +415,9 @@ def ordered(
     solution: Solution,
     top: int,
     include_query: bool,
-    beyond: float = np.inf,
+    candidates: Candidates | None = None,
 ) -> Solution:
-    """Return the best ``top`` points of a solution, in order.
+    """Return the best ``top`` points of a solution, or of what was fused with it, in order.
 
     Scores descend, ties go to the smaller index. Points that score zero, because the graph does
     not connect them to the query or only by less than the error bound, are in the order of plain
@@ -385,29 +425,34 @@ def ordered(
     of the query are left out, or come first and its negative ones last.
 
     The answer is certified if no point outside of it can score higher than one of it. The query's
-    own points, which are left out or come first or last by rule, do not count. Where distance was
-    fused, no point that is not there scores higher than ``beyond``.
+    own points, which are left out or come first or last by rule, do not count.
     """
-    n_found, fused = len(solution.points) - len(query.indices), solution.fused is not None
-    if not (solution.complete or include_query or fused) and n_found == top:
+    n_found, whole = len(solution.points) - len(query.indices), candidates or solution
+    if not (solution.complete or include_query or candidates) and n_found == top:
         # The best, in order, and then the query's own: nothing is left to do.
         certified = solution.certified or top >= engine.n_alive - len(query.indices)
         return solution.take(slice(0, top), certified=certified)
-    own = _among(solution.points, query.indices)
+    beyond = candidates.beyond if candidates else -np.inf
+    own = _among(whole.points, query.indices)
     kept = ~own
-    if len(solution.points) > engine.n_alive and engine.alive is not None:
-        kept &= engine.alive[solution.points]
+    if len(whole.points) > engine.n_alive and engine.alive is not None:
+        kept &= engine.alive[whole.points]
     places = np.flatnonzero(kept)
-    points, scores = solution.points[places], solution.scores[places]
+    points, scores = whole.points[places], whole.scores[places]
     wanted = others_wanted(query, top, include_query)
     n_others = engine.n_alive - len(query.indices)
     by_distance = solution.solver == "distance"  # every score counts, none stands for "unreached"
+
+    def certain(least: float, outside: float) -> bool:
+        """Whether nothing with a score of ``outside`` or less can belong before ``least``."""
+        clear = least > max(outside, beyond) + 2 * whole.bound
+        return clear if candidates else solution.certified or (solution.complete and clear)
+
     up = _best(points, scores, (scores > 0) | by_distance, wanted)
     if len(up) > wanted > 0 and not include_query:
-        outside = max(scores[up[wanted]], beyond if fused else -np.inf)
-        clear = bool(scores[up[wanted - 1]] > outside + 2 * solution.bound)
-        proven = clear if fused else solution.certified or (solution.complete and clear)
-        chosen = places[up[:wanted]]
+        proven, chosen = certain(scores[up[wanted - 1]], scores[up[wanted]]), places[up[:wanted]]
+        if candidates:
+            return _fused_answer(engine, query, solution, candidates.take(chosen), proven)
         return solution.take(chosen, certified=proven)
     indices, values = points[up], scores[up]
     outside = -np.inf  # the score of the best point that is left out
@@ -430,32 +475,36 @@ def ordered(
         if len(indices) > wanted:
             outside = max(outside, values[wanted])
             indices, values = indices[:wanted], values[:wanted]
-    outside = max(outside, beyond) if fused else outside
-    clear = float(values.min(initial=np.inf)) > outside + 2 * solution.bound
-    proven = clear if fused else solution.certified or (solution.complete and clear)
-    certified = proven or len(indices) >= n_others or len(indices) == 0
+    proven = certain(float(values.min(initial=np.inf)), outside)
+    certified = bool(proven or len(indices) >= n_others or len(indices) == 0)
     if include_query:
         first, last = query_points(query)
-        score_of = dict(zip(solution.points[own].tolist(), solution.scores[own], strict=True))
+        score_of = dict(zip(whole.points[own].tolist(), whole.scores[own], strict=True))
         last = last if len(indices) >= n_others else last[:0]
         ends = [np.array([score_of.get(int(p), 0.0) for p in some]) for some in (first, last)]
         indices = np.concatenate([first, indices, last])[:top]
         values = np.concatenate([ends[0], values, ends[1]])[:top]
-    answer = changed(solution, points=indices, scores=values, certified=bool(certified))
-    return _with_parts(answer, solution) if fused else answer
+    if candidates:
+        chosen_ones = candidates.scoring(indices, values)
+        return _fused_answer(engine, query, solution, chosen_ones, certified)
+    return changed(solution, points=indices, scores=values, certified=certified)
 
 
-def _with_parts(answer: Solution, solution: Solution) -> Solution:
-    """Return an answer with the shape scores and distances of a solution, where there are any."""
-    shape, distances = np.zeros(len(answer.points)), np.full(len(answer.points), np.nan)
-    if len(solution.points) and solution.shape is not None and solution.distances is not None:
-        order = np.argsort(solution.points)
-        places = np.searchsorted(solution.points, answer.points, sorter=order)
-        places = order[places.clip(max=len(order) - 1)]
-        there = solution.points[places] == answer.points
-        shape[there] = solution.shape[places[there]]
-        distances[there] = solution.distances[places[there]]
-    return changed(answer, shape=shape, distances=distances)
+def _fused_answer(
+    engine: Engine, query: Query, solution: Solution, chosen: Candidates, certified: bool
+) -> Solution:
+    """Return the chosen candidates, in their order, as the answer; all have distances then."""
+    return changed(
+        solution,
+        points=chosen.points,
+        scores=chosen.scores,
+        bound=chosen.bound,
+        certified=bool(certified),
+        complete=chosen.complete,
+        shape=chosen.shape,
+        distances=_measured(engine, query, chosen.points, chosen.distances),
+        fused=chosen.fused,
+    )
 
 
 def _among(points: IntArray, indices: IntArray) -> BoolArray:
@@ -492,9 +541,10 @@ def _unreached(engine: Engine, query: Query, known: IntArray, wanted: int) -> In
 
 def with_unreached(engine: Engine, query: Query, answer: Solution, points: IntArray) -> Solution:
     """Return an answer with more points after it, which score zero."""
-    nothing = np.zeros(len(points))
-    part = Solution(points, nothing, 0.0, shape=nothing)
-    return answer.joined(with_distances(engine, query, part) if answer.fused else part)
+    nothing, distances = np.zeros(len(points)), None
+    if answer.fused:
+        distances = _measured(engine, query, points, np.full(len(points), np.nan))
+    return answer.joined(Solution(points, nothing, 0.0, shape=nothing, distances=distances))
 
 
 def one_sided(queries: Sequence[Query]) -> list[Query]:

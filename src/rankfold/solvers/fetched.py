@@ -11,8 +11,8 @@ import numpy as np
 from scipy import sparse
 
 from rankfold.solvers.arrays import Arrays, Floats, Memory, Rule
-from rankfold.solvers.region import MissingRowsError, RegionSolver, Workspaces, sampled
-from rankfold.solvers.system import Boundary, Effort, System, row_sums
+from rankfold.solvers.region import MissingRowsError, RegionSolver, Workspaces
+from rankfold.solvers.system import Boundary, Effort, System, row_sums, sampled
 from rankfold.types import BoolArray, FloatArray, IntArray, Solution
 
 FIRST_CAPACITY = 2**10

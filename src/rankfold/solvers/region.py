@@ -29,25 +29,17 @@ from rankfold.solvers.arrays import (
     Rule,
     Workspace,
 )
-from rankfold.solvers.system import Boundary, Effort, System
+from rankfold.solvers.system import Boundary, Effort, System, sampled
 from rankfold.types import FloatArray, IntArray, Solution, Stopped
 
 MANY = 1_000
 """Best points that are judged where it is only looked for what is missing."""
-
-SAMPLE = 2**15
-"""So many points, spread evenly, say what the median of all is."""
 
 STOPPED: dict[int, Stopped] = {
     PROVEN: "proven",
     WITHIN_TOL: "tolerance",
     OUT_OF_BUDGET: "budget",
 }
-
-
-def sampled(values: FloatArray) -> FloatArray:
-    """Return values of all points, or of a sample that tells their median, spread evenly."""
-    return values[:: 1 + len(values) // SAMPLE]
 
 
 class MissingRowsError(Exception):

@@ -27,6 +27,15 @@ LEAST_SPARE = 2**12
 """Room that there is in any case."""
 
 
+SAMPLE = 2**15
+"""So many points, spread evenly, say what the median of all is."""
+
+
+def sampled(values: FloatArray) -> FloatArray:
+    """Return values of all points, or of a sample that tells their median, spread evenly."""
+    return values[:: 1 + len(values) // SAMPLE]
+
+
 class Boundary(NamedTuple):
     """A query in the terms of a system.
 

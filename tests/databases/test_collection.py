@@ -397,6 +397,29 @@ def test_ties_go_to_the_smaller_key_whatever_was_met_first():
         assert found.ids == plain.rank(point, top=5).indices.tolist()
 
 
+@pytest.mark.parametrize("asked", [
+    {"method": "distance"},
+    {"method": "distance", "include_query": True},
+    {"fusion": "reciprocal_rank"},
+    {},
+], ids=str)  # fmt: skip
+@pytest.mark.parametrize("names", [int, "{:04}".format])
+def test_ties_go_by_key_in_large_collections_too(asked, names):
+    line = np.zeros((5_100, 2), dtype=np.float32)
+    line[:, 0] = np.random.default_rng(0).permutation(len(line))
+    keys = [names(place) for place in range(len(line))]
+    database = MemoryCollection(dict(zip(keys, line, strict=True)))
+    collection = Collection.attach(database, n_neighbors=8)
+    own = {name: value for name, value in asked.items() if name == "fusion"}
+    plain = asked.get("method") == "distance"
+    ranker = (Distance() if plain else RAN(n_neighbors=8, **own)).fit(line)
+    inner = np.flatnonzero(abs(line[:, 0] - 2_000) < 9)
+    for point in inner[::-1].tolist():  # large keys are met first
+        expected = ranker.rank(point, top=9, include_query=asked.get("include_query", False))
+        found = collection.query(keys[point], top=9, **asked)
+        assert found.ids == [keys[at] for at in expected.indices.tolist()]
+
+
 def test_keys_may_be_numbers_of_numpy(large):
     collection, vectors, _ = large
     assert collection.query(np.array([5, 9]), top=3).ids == collection.query([5, 9], top=3).ids

@@ -27,6 +27,7 @@ from rankfold.solvers import (
     Solvers,
     System,
     Wanted,
+    key_order,
 )
 from rankfold.types import (
     NOBODY,
@@ -169,7 +170,7 @@ class CollectionEngine:
         shares = positive_shares(query)
         numbers = self.around(query, shares, k, self.where if filtered else None)
         sq_distances = shares @ self.between(query, numbers)
-        order = np.lexsort((numbers, sq_distances))
+        order = np.lexsort((self.tie_order(numbers), sq_distances))
         return _padded([(numbers[order], sq_distances[order])], k)
 
     def around(self, query: Query, shares: FloatArray, k: int, where: Any) -> IntArray:
@@ -202,6 +203,12 @@ class CollectionEngine:
         self.vectors(np.concatenate([query.indices, points]))  # in one exchange
         held = self.vectors(points)
         return sq_distances_between(self._examples(query), held, np.arange(len(held)))
+
+    def tie_order(self, points: IntArray) -> IntArray:
+        """Return the places of points in the order of keys, as those of rows in memory."""
+        keys = self.graph.keys_of(points)
+        order = sorted(range(len(keys)), key=lambda at: key_order(keys[at]))
+        return np.argsort(order)
 
     def pairs(self, indices: IntArray) -> FloatArray:
         """Measure the squared distances of a few points of the collection to each other."""
@@ -285,7 +292,7 @@ class CollectionRAN(RAN):
         if not self.engine_.picky:
             return solution
         points, own = solution.points, np.isin(solution.points, query.indices)
-        order = np.lexsort((points, -solution.scores, own))
+        order = np.lexsort((self.engine_.tie_order(points), -solution.scores, own))
         left = order[self.engine_.shown(points[order], query.indices)]
         return solution.take(left, complete=False, certified=False)
 

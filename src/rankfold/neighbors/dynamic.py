@@ -302,6 +302,10 @@ class DynamicEngine:
             examples = np.concatenate([examples, self._points.held(query.vectors)])
         return sq_distances_between(examples, self.points, points)
 
+    def tie_order(self, points: IntArray) -> IntArray:
+        """Return the points themselves: ties go to the smaller index."""
+        return points
+
     def pairs(self, indices: IntArray) -> FloatArray:
         """Measure the squared distances of a few points of the database to each other."""
         return sq_distances_between(self.points[indices], self.points, indices)

@@ -65,6 +65,9 @@ class Engine(Protocol):
         One row for each of its points, then one for each of its vectors.
         """
 
+    def tie_order(self, points: IntArray) -> IntArray:
+        """Return a number for each of some points, of which the smallest wins a tie."""
+
     def pairs(self, indices: IntArray) -> FloatArray:
         """Measure the squared distances of a few points of the database to each other."""
 

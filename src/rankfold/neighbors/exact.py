@@ -164,6 +164,10 @@ class ExactEngine:
         between: FloatArray = spatial.distance.cdist(examples, self.points[points], "sqeuclidean")
         return between
 
+    def tie_order(self, points: IntArray) -> IntArray:
+        """Return the points themselves: ties go to the smaller index."""
+        return points
+
     def pairs(self, indices: IntArray) -> FloatArray:
         """Measure the squared distances of a few points of the database to each other."""
         if self._precomputed:

@@ -351,6 +351,10 @@ class FaissEngine:
         examples = np.concatenate([self._points[query.indices], self.held(query.vectors)])
         return sq_distances_between(examples, self._points, points)
 
+    def tie_order(self, points: IntArray) -> IntArray:
+        """Return the points themselves: ties go to the smaller index."""
+        return points
+
     def pairs(self, indices: IntArray) -> FloatArray:
         """Measure the squared distances of a few points of the database to each other."""
         return sq_distances_between(self._points[indices], self._points, indices)

@@ -112,6 +112,10 @@ class GivenEngine:
         """Return the squared distances of points to each example of a query; inf where unknown."""
         return np.stack([row[points] for row in self.sq_distances(query.indices, query.vectors)])
 
+    def tie_order(self, points: IntArray) -> IntArray:
+        """Return the points themselves: ties go to the smaller index."""
+        return points
+
     def pairs(self, indices: IntArray) -> FloatArray:
         """Return the squared distances of a few points to each other; inf where unknown."""
         nothing = np.empty((0, self.n_points))

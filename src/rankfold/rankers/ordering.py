@@ -246,7 +246,7 @@ class Fusion(NamedTuple):
         mixture, most = self.mixture(hood.hubness), self.n_candidates(top)
         usable = (solution.scores > 0) & ~_among(solution.points, query.indices)
         if solution.complete:
-            best = _best(solution.points, solution.scores, usable, most)
+            best = _best(engine, solution.points, solution.scores, usable, most)
         else:  # they are in order
             best = np.flatnonzero(usable)
         cut, best = len(best) > most, best[:most]
@@ -254,7 +254,7 @@ class Fusion(NamedTuple):
         bound = solution.bound
         if self.kind == "reciprocal_rank":
             sq_distances = _mean_sq_distances(engine, query, points)
-            fused = reciprocal_ranks(points, sq_distances)
+            fused = reciprocal_ranks(engine.tie_order(points), sq_distances)
         else:
             u = hood.of_listed(points)
             beyond = self._beyond(solution, hood, u, shape, cut)
@@ -304,10 +304,10 @@ class Fusion(NamedTuple):
         """Fuse the shape scores of all points, of which ``others`` are ranked."""
         mixture, scores = self.mixture(hood.hubness), shape.copy()
         used = np.flatnonzero(others & (shape > 0))
-        used = used[np.lexsort((used, -shape[used]))]
+        used = used[np.lexsort((engine.tie_order(used), -shape[used]))]
         if self.kind == "reciprocal_rank":
-            used = used[:LEAST_CANDIDATES]
-            scores[used] = reciprocal_ranks(used, _mean_sq_distances(engine, query, used))
+            used, ties = used[:LEAST_CANDIDATES], engine.tie_order(used[:LEAST_CANDIDATES])
+            scores[used] = reciprocal_ranks(ties, _mean_sq_distances(engine, query, used))
         else:
             u = hood.of_listed(used)
             most_shape = hood.most_shape(query, used, shape[used])
@@ -362,10 +362,13 @@ def blended(shape: FloatArray, u: FloatArray, mixture: Fused) -> FloatArray:
     return scores
 
 
-def reciprocal_ranks(points: IntArray, sq_distances: FloatArray) -> FloatArray:
-    """Return ``1 / (60 + rank)``, added up over the order of the points and that by distance."""
-    nearer = np.argsort(np.lexsort((points, sq_distances)))
-    ranks = np.arange(1, len(points) + 1)
+def reciprocal_ranks(ties: IntArray, sq_distances: FloatArray) -> FloatArray:
+    """Return ``1 / (60 + rank)``, added up over the order of some points and that by distance.
+
+    Of points at the same distance the one with the smallest number of ``ties`` comes first.
+    """
+    nearer = np.argsort(np.lexsort((ties, sq_distances)))
+    ranks = np.arange(1, len(ties) + 1)
     scores: FloatArray = 1 / (RANK_OFFSET + ranks) + 1 / (RANK_OFFSET + 1 + nearer)
     return scores
 
@@ -448,7 +451,7 @@ def ordered(
         clear = least > max(outside, beyond) + 2 * whole.bound
         return clear if candidates else solution.certified or (solution.complete and clear)
 
-    up = _best(points, scores, (scores > 0) | by_distance, wanted)
+    up = _best(engine, points, scores, (scores > 0) | by_distance, wanted)
     if len(up) > wanted > 0 and not include_query:
         proven, chosen = certain(scores[up[wanted - 1]], scores[up[wanted]]), places[up[:wanted]]
         if candidates:
@@ -465,7 +468,7 @@ def ordered(
         if missing < n_zero:
             outside = 0.0
         if missing:
-            down = _best(points, scores, negative, max(0, missing - n_zero))
+            down = _best(engine, points, scores, negative, max(0, missing - n_zero))
             known = np.concatenate([indices, points[negative]])
             near = _unreached(engine, query, known, min(missing, n_zero))
             indices = np.concatenate([indices, near, points[down]])
@@ -515,13 +518,15 @@ def _among(points: IntArray, indices: IntArray) -> BoolArray:
     return np.isin(points, indices)
 
 
-def _best(points: IntArray, scores: FloatArray, use: BoolArray, wanted: int) -> IntArray:
+def _best(
+    engine: Engine, points: IntArray, scores: FloatArray, use: BoolArray, wanted: int
+) -> IntArray:
     """Return the places of the best of some points, one more than are wanted if there are."""
     (places,) = np.nonzero(use)
     if len(places) > wanted + 1:  # few are sorted where few are wanted
         least = np.partition(-scores[places], wanted)[wanted]
         places = places[-scores[places] <= least]
-    order: IntArray = places[np.lexsort((points[places], -scores[places]))]
+    order: IntArray = places[np.lexsort((engine.tie_order(points[places]), -scores[places]))]
     return order[: wanted + 1]
 
 

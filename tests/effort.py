@@ -14,7 +14,14 @@ settings.register_profile("quick", deadline=None, max_examples=QUICK, derandomiz
 settings.load_profile("thorough")
 
 
-def examples(number, **others):
+FEW_STEPS = 8
+"""Steps of each example of a quick test that makes one change after another."""
+
+
+def examples(number, steps=None, **others):
     """Return the settings of a test that tries so many examples when all are tried."""
     share = number * settings.default.max_examples // WHOLE
+    if steps is not None:
+        quick = settings.default.max_examples < WHOLE
+        others["stateful_step_count"] = min(steps, FEW_STEPS) if quick else steps
     return settings(max_examples=min(number, max(share, LEAST)), deadline=None, **others)

@@ -55,7 +55,7 @@ def connect(client):
     return socket.create_connection((client.base_url.host, client.base_url.port), timeout=30)
 
 
-def test_it_serves_until_it_is_told_to_end(serving, index):
+def test_it_serves_until_ctrl_c(serving, index):
     with serving(index) as (process, client):
         assert client.get("/health").json()["status"] == "ok"
         known = client.get("/v1/indexes").json()["indexes"]
@@ -64,9 +64,12 @@ def test_it_serves_until_it_is_told_to_end(serving, index):
             ("two-moons", False),
             ("three-rings", False),
         ]
-        process.send_signal(signal.SIGTERM)
-        status, printed, log = ended(process)
-    assert (status, printed) == (0, "")
+        process.send_signal(signal.SIGINT)
+        printed, logged = process.communicate(timeout=60)
+    assert (process.returncode, printed) == (130, "")
+    assert logged.endswith("Stopped: every change that was answered is on disk.\n")
+    assert "Traceback" not in logged
+    log = [json.loads(line) for line in logged.splitlines() if line.startswith("{")]
     assert [line["route"] for line in log if line["event"] == "request"] == [
         "/health",
         "/v1/indexes",
@@ -84,17 +87,8 @@ def test_a_query_that_has_not_settled_is_no_warning(serving):
     assert not [line for line in log if line["level"] == "warning"]
 
 
-def test_ctrl_c_ends_it_as_every_command(serving):
-    with serving() as (process, client):
-        assert client.get("/health").status_code == 200
-        process.send_signal(signal.SIGINT)
-        printed, logged = process.communicate(timeout=60)
-    assert (process.returncode, printed) == (130, "")
-    assert logged.endswith("Stopped: every change that was answered is on disk.\n")
-    assert "Traceback" not in logged
-
-
-def test_a_change_that_arrives_at_the_end_is_made(serving, index, tmp_path):
+def test_with_a_key_it_is_the_writer_until_it_is_told_to_end(serving, call, index, tmp_path):
+    """Even a change that arrives at the end is made."""
     body = json.dumps({"points": [{"id": "last", "vector": [0.0, 0.0]}]}).encode()
     start = (
         "POST /v1/indexes/moons/add HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\n"
@@ -102,6 +96,11 @@ def test_a_change_that_arrives_at_the_end_is_made(serving, index, tmp_path):
         f"Content-Length: {len(body)}\r\n\r\n"
     )
     with serving(index, key=KEY) as (process, client):
+        assert client.get("/v1/indexes").status_code == 401
+        assert client.get("/v1/indexes/moons", headers=BEARER).json()["writable"]
+        result = call("index", "remove", index, "m5")
+        assert result.exit_code == 1
+        assert "open for writing elsewhere" in result.stderr
         with connect(client) as connection:
             connection.sendall(start.encode())
             assert connection.recv(1000).startswith(b"HTTP/1.1 100 ")  # so the request is running
@@ -111,19 +110,10 @@ def test_a_change_that_arrives_at_the_end_is_made(serving, index, tmp_path):
                 client.get("/health")
             connection.sendall(body)
             assert connection.recv(1000).startswith(b"HTTP/1.1 200 ")
-        status, _, _ = ended(process)
-    assert status == 0
+        status, printed, _ = ended(process)
+    assert (status, printed) == (0, "")
     with Index.open(tmp_path / index, write=True) as opened:  # it is free for another writer
         assert "last" in opened
-
-
-def test_with_a_key_it_is_the_writer(serving, call, index):
-    with serving(index, key=KEY) as (_, client):
-        assert client.get("/v1/indexes").status_code == 401
-        assert client.get("/v1/indexes/moons", headers=BEARER).json()["writable"]
-        result = call("index", "remove", index, "m5")
-        assert result.exit_code == 1
-        assert "open for writing elsewhere" in result.stderr
 
 
 @pytest.mark.slow

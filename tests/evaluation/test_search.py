@@ -120,6 +120,7 @@ def test_names_are_row_numbers_where_none_are_given():
     assert evaluate(RANKERS, plain).to_csv() == evaluate(RANKERS, notes).to_csv()
 
 
+@pytest.mark.slow  # test_evaluate.py shows it of labels
 def test_several_processes_give_the_same():
     notes = collection()
     assert evaluate(RANKERS, notes, n_jobs=2).to_csv() == evaluate(RANKERS, notes).to_csv()

@@ -154,7 +154,7 @@ def pairs(lists, row):
 TestLiving = Living.TestCase
 TestLiving.settings = examples(
     12,
-    stateful_step_count=15,
+    steps=15,
     phases=[Phase.reuse, Phase.generate],  # shrinking takes minutes
 )
 

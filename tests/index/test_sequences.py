@@ -153,6 +153,6 @@ class Changing(RuleBasedStateMachine):
 TestChanging = Changing.TestCase
 TestChanging.settings = examples(
     8,
-    stateful_step_count=12,
+    steps=12,
     phases=[Phase.reuse, Phase.generate],  # shrinking takes minutes
 )

@@ -13,6 +13,7 @@ def X():
     return datasets.load("digits").X[:300]
 
 
+@pytest.mark.slow  # how weights become distances is in test_scikit_learn
 @pytest.mark.filterwarnings("ignore:Tensorflow not installed:ImportWarning")
 def test_weights_of_umap_which_scanpy_keeps_are_taken(X):
     from umap.umap_ import fuzzy_simplicial_set

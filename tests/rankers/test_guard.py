@@ -83,7 +83,7 @@ def test_the_querys_degree_is_in_the_trace(digits):
     assert trace.query_degree[1] < 0.8 * trace.query_degree[0]
 
 
-@pytest.mark.one_in(5)
+@pytest.mark.one_in(12)
 @pytest.mark.parametrize("max_iter", [3, 10])
 @pytest.mark.parametrize("name", ["digits", "usps", "orl", "yale", "coil20", "umist"])
 def test_guarded_alternations_stay_near_the_first(load, name, max_iter):

@@ -24,7 +24,7 @@ if __name__ == "__main__":
         raise SystemExit(3)
     with ThreadPoolExecutor(4) as threads:
         before = held()
-        kept = list(threads.map(work, [2**19, 2**20, 2**21, 2**22] * 10))
+        kept = list(threads.map(work, [2**19, 2**20, 2**21, 2**22] * 3))
         print(held() - before)
 """
 

@@ -3,12 +3,14 @@
 import asyncio
 from socket import create_server
 from threading import Thread
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from running_service import KEY, running
 
 from rankfold import RAN, Index, InputError
+from rankfold import client as clients
 from rankfold.client import AsyncClient, Client
 from rankfold.errors import UnreachableError
 from rankfold.service import Settings, create_app
@@ -185,15 +187,34 @@ def test_it_asks_again_while_the_service_is_busy(kind, busy, n_refused):
     assert len(seen) == n_requests
 
 
-@pytest.mark.parametrize("said", ["nan", "-1", "inf", "Wed, 18 Nov 2026 20:00:00 GMT"])
-def test_a_strange_time_to_wait_is_a_second(kind, busy, said):
+@pytest.fixture
+def waits(monkeypatch):
+    """Return the seconds for which clients mean to wait, and let none of them pass."""
+    waited = []
+
+    async def wait(seconds):
+        waited.append(seconds)
+
+    monkeypatch.setattr(clients, "time", SimpleNamespace(sleep=waited.append))
+    monkeypatch.setattr(clients, "asyncio", SimpleNamespace(sleep=wait))
+    return waited
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ("nan", 1), ("-1", 1), ("inf", 1), ("Wed, 18 Nov 2026 20:00:00 GMT", 1),
+        ("2", 2), ("1000000", clients.LONGEST_WAIT),
+    ],
+)  # fmt: skip
+def test_it_waits_as_long_as_it_is_told_within_reason(kind, busy, waits, said, meant):
     address, serve, seen = busy
     thread = Thread(target=serve, args=(1, 2, f"Retry-After: {said}\r\n".encode()))
     thread.start()
     with kind(address) as asking:
         assert asking.indexes() == []
     thread.join()
-    assert len(seen) == 2
+    assert (len(seen), waits) == (2, [meant])
 
 
 def test_a_change_that_may_have_been_made_is_not_sent_again(kind, busy):

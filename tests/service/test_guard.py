@@ -92,12 +92,18 @@ def test_a_slow_body_is_given_up():
 
 def test_headers_that_do_not_end_are_given_up():
     app, _ = guarded()
-    with running(app, http=patient_for(Settings(body_timeout=0.2))) as client:
+    patient = patient_for(Settings(body_timeout=0.2))
+    with running(app, http=patient, timeout_keep_alive=1) as client:
         for beginning in (b"", b"GET /health HTTP/1.1\r\nHost: local"):
             with connect(client) as connection:
                 connection.sendall(beginning)
                 assert everything(connection) == ""  # it ends, since the server closes it
         with connect(client) as connection:  # the second request of a connection
+            connection.sendall(head("GET /health HTTP/1.1"))
+            assert connection.recv(1000).startswith(b"HTTP/1.1 200 OK")
+            connection.sendall(b"GET /heal")
+            assert "HTTP/1.1" not in everything(connection)
+        with connect(client) as connection:  # and where it comes with the first
             connection.sendall(head("GET /health HTTP/1.1") + b"GET /heal")
             assert everything(connection).count("HTTP/1.1 200 OK") == 1
 

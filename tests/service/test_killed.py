@@ -13,7 +13,7 @@ from rankfold import Index
 N_CLIENTS = 4
 
 
-@pytest.mark.parametrize("n_kills", [2, pytest.param(5, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_kills", [1, pytest.param(5, marks=pytest.mark.slow)])
 def test_every_answered_change_survives_a_kill(tmp_path, n_kills):
     path = tmp_path / "living"
     writers.create(path)
@@ -33,6 +33,7 @@ def test_every_answered_change_survives_a_kill(tmp_path, n_kills):
     assert n_open  # or the kills came when nothing was under way
 
 
+@pytest.mark.slow  # of one client, tests/cli/test_serve.py shows it
 def test_told_to_end_it_answers_what_it_has_begun(tmp_path):
     path = tmp_path / "living"
     writers.create(path)

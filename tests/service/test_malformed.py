@@ -1,4 +1,4 @@
-"""A thousand requests that nobody should send."""
+"""Requests that nobody should send, a thousand of them."""
 
 import re
 import socket
@@ -14,7 +14,6 @@ from rankfold.service import Settings, create_app
 # As a service that runs does: answers say whether they have settled.
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
-N_REQUESTS = 1000
 N_POINTS = 40
 INSIDE = (
     "traceback", 'file "', "site-packages", "/src/", "/lib/", "pydantic", "fastapi", "starlette",
@@ -59,14 +58,15 @@ def answer_of(client, request):
     return received
 
 
-def test_a_thousand_malformed_requests(client, caplog):
+@pytest.mark.parametrize("n_requests", [100, pytest.param(1000, marks=pytest.mark.slow)])
+def test_malformed_requests(client, caplog, n_requests):
     def ask():
         return client.post("/v1/indexes/kept/query", json=QUESTION).raise_for_status().json()
 
     before, places = ask(), client.get("/v1/indexes/kept").json()
     caplog.set_level("WARNING", logger="rankfold.service")
     counts = {}
-    for request in malformed.requests(N_REQUESTS, "spoilt"):
+    for request in malformed.requests(n_requests, "spoilt"):
         answer = answer_of(client, request).decode("utf-8")
         told = f"{request.kind}: {request.sent[:2000]!r}\n{answer[:3000]}"
         statuses = [int(one) for one in re.findall(r"^HTTP/1.1 (\d{3}) ", answer, re.MULTILINE)]

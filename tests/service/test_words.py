@@ -125,7 +125,6 @@ def test_errors_name_the_field(post, verb, body, field):
 
 def test_a_model_that_does_not_work_is_no_fault_of_the_client(tmp_path, monkeypatch):
     pytest.importorskip("openai")
-    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     with Index.build(letters(NOTES), embedder=letters) as built:
         built.save(tmp_path / "notes")
@@ -133,6 +132,7 @@ def test_a_model_that_does_not_work_is_no_fault_of_the_client(tmp_path, monkeypa
         Index.open(tmp_path / "notes", embedder="openai:text-embedding-3-small") as index,
         running(create_app({"notes": index})) as client,
     ):
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{client.base_url}/nothing/v1")  # answers 404
         response = client.post("/v1/indexes/notes/query", json={"queries": [{"text": "chess"}]})
         assert response.status_code == 503
         assert "vectors of texts" in response.json()["detail"]

@@ -113,6 +113,10 @@ def test_results_carry_payload_and_the_users_own_keys(small):
     {"group_by": "color"},
     {"group_by": "color", "per_group": 3, "offset": 1},
     {"group_by": "color", "per_group": 2, "diversity": 0.0, "where": COLORS[1]},
+    {"where": COLORS[1], "fusion": "reciprocal_rank"},
+    {"where": COLORS[1], "fusion": "reciprocal_rank", "include_query": True, "offset": 3},
+    {"where": COLORS[1], "fusion": "reciprocal_rank", "top": 400},
+    {"where": COLORS[1], "fusion": "reciprocal_rank", "negative": 4},
     {"diversity": 0.4},
     {"diversity": 0.4, "min_score": 0.001},
 ], ids=str)  # fmt: skip
@@ -123,8 +127,10 @@ def test_thresholds_and_groups_are_those_of_an_index(small, asked):
         there, here = dict(asked), dict(asked)
         if "where" in asked:
             there["where"], here["where"] = made.where(COLORS[1]), f"color = '{COLORS[1]}'"
-        key = points.keys[3]
-        found, expected = collection.query(key, top=12, **there), index.query(key, top=12, **here)
+        for one in (there, here):
+            one |= {"ids": points.keys[3], "top": asked.get("top", 12)}
+            one |= {"negative": points.keys[4]} if "negative" in asked else {}
+        found, expected = collection.query(**there), index.query(**here)
     assert found.ids == expected.ids
     assert len(found) > 0
     np.testing.assert_allclose(found.scores, expected.scores, atol=1e-5)
@@ -230,6 +236,21 @@ def test_filters_of_a_region_rank_as_in_memory(large, fusion):
         everybody = ranker.rank(vectors=vector, top=900)
         found = collection.query(vectors=vector, where=where, **how)
         same(found, range(MANY), everybody, passes)
+
+
+def test_reciprocal_ranks_are_counted_among_those_that_pass(large):
+    collection, vectors, _ = large
+    ranker = RAN(n_neighbors=10, fusion="none", budget=2_000).fit(vectors)
+    for ids in (5, 2017, [6, 90]):
+        shape = [at for at in ranker.rank(ids, top=1_400).indices.tolist() if at % 3 == 0][:500]
+        away = ((vectors[shape] - vectors[np.atleast_1d(ids)][:, None]) ** 2).sum(axis=2)
+        nearer = np.argsort(np.argsort(away.mean(axis=0)))
+        scores = 1 / (61 + np.arange(len(shape))) + 1 / (61 + nearer)
+        best = np.lexsort((shape, -scores))[:30]
+        how = {"fusion": "reciprocal_rank", "budget": 2_000, "top": 30}
+        found = collection.query(ids, where=lambda fields: fields["third"] == 0, **how)
+        assert found.ids == [shape[at] for at in best]
+        np.testing.assert_allclose(found.scores, scores[best], atol=1e-9)
 
 
 def test_a_filter_that_few_pass_is_filled_up_by_distance(large):

@@ -512,16 +512,19 @@ class Collection:
         self, asked: IndexQuery, query: Query, engine: CollectionEngine
     ) -> Callable[[int], Ranking]:
         """Return what ranks so many points."""
-        ranker = self._fitted(asked, engine)
+        ranker, keys, lost = self._fitted(asked, engine), engine.graph.keys, query.indices[:0]
+        if asked.where is not None and asked.include_query:
+            own = query.indices.tolist()
+            passed = self.database.matching(engine.graph.keys_of(own), asked.where)
+            lost = np.array([point for point in own if keys[point] not in passed], dtype=np.int64)
 
         def ranked(length: int) -> Ranking:
-            found = ranker.rank_query(query, top=length, include_query=asked.include_query)
-            if asked.where is None or not asked.include_query:
+            top = length + len(lost)
+            found = ranker.rank_query(query, top=top, include_query=asked.include_query)
+            if not len(lost):
                 return found
-            keys = engine.graph.keys_of(found.indices)
-            passed = self.database.matching(keys, asked.where)
-            kept = np.array([key in passed for key in keys], dtype=bool)
-            return replace(found, solution=found.solution.take(kept))
+            left = np.flatnonzero(~np.isin(found.indices, lost))
+            return replace(found, solution=found.solution.take(left[:length]))
 
         return ranked
 

@@ -11,7 +11,7 @@ from rankfold.check import check_query
 from rankfold.errors import InputError
 from rankfold.neighbors import Engine, plain_sq_distances
 from rankfold.rankers import Ranker
-from rankfold.rankers.ordering import with_unreached
+from rankfold.rankers.ordering import Fusion, reordered, with_unreached
 from rankfold.storage import Store
 from rankfold.types import IntArray, Query, Ranking, Solution
 
@@ -31,6 +31,7 @@ class Filter:
     More and more points are ranked until enough of them match, all that do are found, or points
     come that the query does not reach; these are ordered by plain distance. The answer is
     certified where the ranking is, and no matching point that was left out can be better.
+    Reciprocal ranks are counted among the points that match, as lists by words are.
 
     Parameters
     ----------
@@ -50,6 +51,8 @@ class Filter:
 
     def best(self, ranker: Ranker, query: Query, top: int, include_query: bool) -> Ranking:
         """Return the best matching points."""
+        if ranker.fusion == "reciprocal_rank":
+            return self._by_ranks(ranker, query, top, include_query)
         engine: Any = ranker.engine_
         no_score_is_negative = min(query.weights) > 0
         length, enough = self._expected(engine, query, top, include_query)
@@ -62,6 +65,16 @@ class Filter:
             if no_score_is_negative and ranking.scores[-1] == 0:
                 return self._filled_up(ranker, query, ranking, places, enough)
             length *= GROWTH
+
+    def _by_ranks(self, ranker: Ranker, query: Query, top: int, include_query: bool) -> Ranking:
+        """Fuse the orders of the best matching points by shape and by distance."""
+        engine, fusion = ranker.engine_, Fusion.of(ranker.fusion)
+        length, _ = self._expected(engine, query, top, include_query)
+        by_shape = ranker.with_fusion("none").with_budget(ranker.budget_for(length))
+        found = self.best(by_shape, query, fusion.n_candidates(top), include_query)
+        checked = check_query(query, engine.n_points, engine.n_features)
+        hood = ranker.hood(checked)
+        return replace(found, solution=reordered(engine, checked, hood, found.solution, top))
 
     def _filled_up(
         self, ranker: Ranker, query: Query, ranking: Ranking, places: IntArray, enough: int

@@ -156,6 +156,10 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
         twin.budget, twin._solvers = budget, self._solvers.with_budget(budget)
         return twin
 
+    def budget_for(self, top: int) -> Budget:
+        """Return how many points the budget of this fitted ranker allows for so many results."""
+        return self._solvers.effort(top).budget
+
     def with_fusion(self, fusion: FusionLike) -> Self:
         """Return this fitted ranker with another fusion; what was fitted is shared.
 

@@ -493,6 +493,24 @@ def ordered(
     return changed(solution, points=indices, scores=values, certified=certified)
 
 
+def reordered(
+    engine: Engine, query: Query, hood: Neighborhood, answer: Solution, top: int
+) -> Solution:
+    """Return the best of an answer by shape, ordered by reciprocal ranks among its own points.
+
+    Points that score zero or less stay where they are, as do those of the query.
+    """
+    found = replace(answer, complete=False)
+    candidates = Fusion("reciprocal_rank").fuse(engine, query, hood, found, top, np.inf)
+    moved = (answer.scores > 0) & ~_among(answer.points, query.indices)
+    n_moved = int(np.count_nonzero(moved))
+    ties = engine.tie_order(candidates.points[:n_moved])
+    order = np.empty(len(moved), dtype=np.intp)
+    order[moved] = np.lexsort((ties, -candidates.scores[:n_moved]))
+    order[~moved] = np.arange(n_moved, len(moved))
+    return _fused_answer(engine, query, found, candidates.take(order[:top]), certified=False)
+
+
 def _fused_answer(
     engine: Engine, query: Query, solution: Solution, chosen: Candidates, certified: bool
 ) -> Solution:

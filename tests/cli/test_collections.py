@@ -72,6 +72,7 @@ def test_mistakes_are_told_without_passwords(call, address):
         (("attach", f"postgresql://ann:{SECRET}@127.0.0.1:1/shop", "--table", "docs"), "reached"),
         (("attach", f"mysql://ann:{SECRET}@host/shop", "--table", "docs"), "mysql://ann@host/shop"),
         (("attach", address, "--table", "nothing"), "has no table"),
+        (("attach", address, "--table", "docs", "--scheduler", "nowhere"), "scheduler"),
         (("query", address, "--table", "docs", "--id", 1), "attach it first"),
         (("query", address, "--id", 1), "--table"),
         (("query", "folder", "--id", 1, "--embedder", "wordllama"), "--embedder is for a table"),

@@ -36,6 +36,10 @@ A password is safer in PGPASSWORD or ~/.pgpass: others can see the command line.
 @RECALL
 @click.option("--replace", is_flag=True, help="Replace the graph that is there.")
 @click.option(
+    "--scheduler", metavar="ADDRESS", help="A Dask scheduler, whose workers find the neighbours."
+)
+@click.option("--scratch", metavar="FOLDER", help="A folder that its workers share with this one.")
+@click.option(
     "--as-vector", metavar="COLUMN", help="Write the shape as a second vector of every point, too."
 )
 @click.option(

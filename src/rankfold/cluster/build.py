@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
+from tempfile import gettempdir
 from typing import Any, BinaryIO, Literal
 
 import numpy as np
@@ -26,7 +27,7 @@ from rankfold.neighbors.faiss_indexes import InvertedIndex, nearest_cells, threa
 from rankfold.neighbors.points import ExactPoints, FaissPoints
 from rankfold.storage import Store
 from rankfold.storage.columns import Column
-from rankfold.types import DEFAULT_RECALL, IntArray
+from rankfold.types import DEFAULT_RECALL, FloatArray, IntArray, Neighbors
 
 TRAINED = "trained.faiss"
 PART_NUMBERS = 2**25
@@ -379,6 +380,52 @@ def build_index(
             some = batches(found, columns)
             Store.create_in_batches(path, arrays, settings, columns, some, replace=replace)
     return _described(points, chosen, columns, settings["layout"])
+
+
+def find_neighbors(
+    vectors: FloatArray,
+    *,
+    scheduler: Any = None,
+    n_workers: int | None = None,
+    metric: Literal["euclidean", "cosine"] = "euclidean",
+    n_neighbors: int | Literal["auto"] = "auto",
+    recall: float = DEFAULT_RECALL,
+    scratch: str | Path | None = None,
+    progress: bool = False,
+) -> tuple[Neighbors, int]:
+    """Find the neighbours of all points, as those of `build_index`.
+
+    Parameters
+    ----------
+    vectors : array, shape (n_points, n_features)
+        In single precision, maybe mapped from a file.
+    scheduler, n_workers, metric, n_neighbors, recall, progress
+        As for `build_index`.
+    scratch : str or Path, optional
+        A folder that the caller and all workers share, with room for the vectors four times;
+        that of temporary files by default.
+
+    Returns
+    -------
+    lists : Neighbors
+        Of k + 1 neighbours, nearest first.
+    n_neighbors : int
+        k, as it was chosen.
+    """
+    few = len(vectors) <= EXACT_LIMIT
+    with (
+        scratch_folder(Path(scratch or gettempdir())) as folder,
+        working(scheduler, n_workers, forget, progress) as work,
+    ):
+        folder.save("given", vectors)
+        hold_all(work, folder, find_shards(folder.folder / "given.npy"), metric, few)
+        folder.delete("given")
+        points = _searched(work, folder, metric, recall, few)
+        chosen = choose_from_sample(points, n_neighbors)
+        _listed(work, folder, points, chosen, recall)
+        names = ("list_indices", "list_sq_distances")
+        parts = [np.array(folder.load(name)[:, : chosen + 1]) for name in names]
+        return Neighbors(*parts), chosen
 
 
 def _searched(

@@ -108,6 +108,7 @@ def build_graph(
     recall: float = DEFAULT_RECALL,
     replace: bool = False,
     progress: bool = False,
+    **workers: Any,
 ) -> None:
     """Build the graph of a collection and store it there; `Collection.attach` says how."""
     check_neighbors(n_neighbors)
@@ -125,8 +126,14 @@ def build_graph(
                 f"{database.name} has {len(points.keys)} points with a vector; a graph needs at "
                 "least two."
             )
-        engine = choose_engine(points.vectors, database.metric, recall, progress)
-        lists, k = candidate_lists(engine, n_neighbors, 2)
+        if workers:
+            from rankfold.cluster.build import find_neighbors  # of the extra cluster
+
+            workers |= {"metric": database.metric, "recall": recall, "progress": progress}
+            lists, k = find_neighbors(points.vectors, n_neighbors=n_neighbors, **workers)
+        else:
+            engine = choose_engine(points.vectors, database.metric, recall, progress)
+            lists, k = candidate_lists(engine, n_neighbors, 2)
         graph = Graph(points, lists.head(k + 1), k)
         manifest = graph.manifest(database, before)
         with database.transaction():

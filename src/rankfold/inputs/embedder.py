@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -19,6 +20,9 @@ from rankfold.types import FloatArray
 
 BATCH, LONGEST_BATCH = 256, 2**16
 """Texts that are embedded at once, and characters, but for a single longer text."""
+
+MODULES = "modules.json"
+"""The file of a model of sentence-transformers that names its parts."""
 
 PATIENCE = 0.1
 """Seconds between two looks whether somebody still waits for a turn."""
@@ -53,11 +57,39 @@ def _wordllama(_: str) -> Embed:
 
 def _sentence_transformers(model: str) -> Embed:
     try:
-        from sentence_transformers import SentenceTransformer
+        import sentence_transformers
     except ImportError:
         raise MissingExtraError("sentence-transformers", "sentence-transformers") from None
-    loaded = SentenceTransformer(model if "/" in model else f"sentence-transformers/{model}")
+    name = model if "/" in model else f"sentence-transformers/{model}"
+    if Path(name).exists():  # it could hold code, and an index could name it
+        raise EmbedderError(
+            f"the embedder is the model {name!r} of Hugging Face, but there is a folder of this "
+            "name, which would be taken for it; work in another folder, or move that one."
+        )
+    loaded = _from_cache(name) or sentence_transformers.SentenceTransformer(name)
     return lambda texts: loaded.encode(texts, show_progress_bar=False, convert_to_numpy=True)
+
+
+def _from_cache(name: str) -> Any:
+    """Return a model that was downloaded before, without asking any server; else None.
+
+    One that other libraries have downloaded in part would lack what is done after its last layer.
+    """
+    from huggingface_hub import try_to_load_from_cache
+    from sentence_transformers import SentenceTransformer
+    from transformers.utils import logging as bars
+
+    if try_to_load_from_cache(name, MODULES, os.getenv("SENTENCE_TRANSFORMERS_HOME")) is None:
+        return None
+    shown = bars.is_progress_bar_enabled()
+    bars.disable_progress_bar()  # of what takes a moment
+    try:
+        return SentenceTransformer(name, local_files_only=True)
+    except (OSError, ValueError):  # files are missing
+        return None
+    finally:
+        if shown:
+            bars.enable_progress_bar()
 
 
 def _openai(model: str) -> Embed:

@@ -518,7 +518,7 @@ def of_learning(folder):
     """Go on from a stage of learning that is not what was written."""
     from rankfold import Index, datasets
     from rankfold.graph.collective import Stage
-    from rankfold.index.learned_graph import STAGE, Stages, learning_of
+    from rankfold.index.build import STAGE, Stages, learning_of
 
     path = folder / "index"
     with Index.build(datasets.load("rings").X[::8], path=path, n_neighbors=4) as index:

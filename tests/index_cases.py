@@ -16,7 +16,7 @@ def backend_of(index):
 
 def fitted_rankers(index):
     """Return the fitted rankers that an index has at hand, by what they were fitted with."""
-    return index._executor._rankers._fitted
+    return index._executor.rankers.kept
 
 
 def vectors(rng, n):

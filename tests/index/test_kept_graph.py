@@ -6,7 +6,7 @@ from index_cases import backend_of
 
 from rankfold import Index
 from rankfold.errors import InputError, StorageError
-from rankfold.index import backend
+from rankfold.index import build
 from rankfold.neighbors import check_state
 from rankfold.storage import Store
 
@@ -16,7 +16,7 @@ ASKED = {"solver": "region", "budget": None, "top": 20}
 
 @pytest.fixture
 def path(tmp_path, monkeypatch):
-    monkeypatch.setattr(backend, "FEW_LISTS", 100)
+    monkeypatch.setattr(build, "FEW_LISTS", 100)
     Index.build(X[:300], path=tmp_path / "index", n_neighbors=5).close()
     return tmp_path / "index"
 

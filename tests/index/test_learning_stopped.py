@@ -13,13 +13,13 @@ from index_cases import backend_of
 
 from rankfold import Index
 from rankfold.graph.collective import Learning
-from rankfold.index import learned_graph
-from rankfold.index.learned_graph import STAGE, Stages
+from rankfold.index import build
+from rankfold.index.build import STAGE, Stages
 
 KILLED = """
 import os, signal, sys
 from rankfold import Index
-from rankfold.index.learned_graph import Stages
+from rankfold.index.build import Stages
 
 write = Stages.write
 
@@ -146,9 +146,9 @@ def test_a_stage_of_another_state_is_not_used(tmp_path, monkeypatch, rounds_made
         elif change == "smoothness":
             settings["smoothness"] = 10.0
         else:
-            learning_of = learned_graph.learning_of
+            learning_of = build.learning_of
             monkeypatch.setattr(
-                learned_graph, "learning_of", lambda *a, **k: altered(learning_of(*a, **k), change)
+                build, "learning_of", lambda *a, **k: altered(learning_of(*a, **k), change)
             )
         found = index.learn(**settings)
         assert len(rounds_made) == 1 + len(found.rounds)

@@ -51,7 +51,7 @@ def wants_to_be_alone(lock, n_threads=1):
     """Wait until so many threads have shown that they want to be alone."""
     moment = threading.Event()
     for _ in range(100 * LONG):
-        if len(lock._alone) == n_threads:
+        if len(lock.alone) == n_threads:
             return
         moment.wait(0.01)
     raise AssertionError("nobody wants to be alone")
@@ -131,7 +131,7 @@ def test_an_error_inside_lets_others_in(entrance):
 @pytest.mark.parametrize(("inside", "entrance"), [("reading", "writing"), ("writing", "reading")])
 def test_ctrl_c_ends_the_wait_and_leaves_no_trace(inside, entrance):
     lock, main = ReadWriteLock(), threading.get_ident()
-    shown = lock._alone if entrance == "writing" else lock._together
+    shown = lock.alone if entrance == "writing" else lock.together
 
     def interrupt():
         while main not in shown:

@@ -163,13 +163,13 @@ def test_drawing_a_map_is_a_change(tmp_path):
 
 @pytest.mark.parametrize("moment", ["drawing", "writing", "committing"])
 def test_a_drawing_that_is_interrupted_leaves_the_map_as_it_was(tmp_path, monkeypatch, moment):
-    from rankfold.index import backend
+    from rankfold.index import build
     from rankfold.storage import database, store
 
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    places = {"drawing": (backend, "lay_out"), "writing": (store, "write_segments")}
+    places = {"drawing": (build, "lay_out"), "writing": (store, "write_segments")}
     where = places.get(moment, (database.Manifest, "write"))
     with Index.build(X, path=tmp_path / "index") as index:
         index.add(NEW)

@@ -15,7 +15,7 @@ from index_cases import backend_of, built, fitted_rankers, vectors
 from rankfold import RAN, Distance, Index, ManifoldRanking
 from rankfold.datasets.synthetic import sheets
 from rankfold.errors import StorageError
-from rankfold.index import query, ranker_cache
+from rankfold.index import executor, query
 
 LONG = 60
 """Seconds after which a thread that waits in vain gives up, so that a test fails."""
@@ -134,7 +134,7 @@ def test_a_change_waits_for_a_query_and_goes_before_the_next(monkeypatch):
         running = threads.submit(index.query, 3, top=100)
         paused.wait()
         change = threads.submit(index.add, NEW[:1], ids=["new"])
-        wait_until(lambda: backend_of(index)._lock._alone)
+        wait_until(lambda: backend_of(index).lock.alone)
         later = threads.submit(index.query, 3, top=100)
         assert not change.done()
         paused.go_on()
@@ -172,7 +172,7 @@ def test_close_waits_for_a_query(monkeypatch):
         running = threads.submit(index.query, 3)
         paused.wait()
         closing = threads.submit(index.close)
-        wait_until(lambda: backend_of(index)._lock._alone)
+        wait_until(lambda: backend_of(index).lock.alone)
         later = threads.submit(index.query, 3)
         assert not closing.done()
         paused.go_on()
@@ -238,7 +238,7 @@ def test_what_cannot_be_fitted_leaves_the_others():
             with pytest.raises(ValueError, match="smoothness"):
                 index.query(3, smoothness=-1.0 - number)
         assert list(fitted_rankers(index)) == known
-        assert not index._executor._rankers._fitting
+        assert not index._executor.rankers.fitting
 
 
 def nearest_red(index):
@@ -332,13 +332,13 @@ import ctypes, threading
 from pathlib import Path
 import numpy as np
 from rankfold import Index
-from rankfold.index import ranker_cache
+from rankfold.index import executor
 
 def resident_mb():
     ctypes.CDLL(None).malloc_trim(0)
     return int(Path("/proc/self/status").read_text().split("RssAnon:")[1].split()[0]) / 1024
 
-ranker_cache.MOST_FITTED = 1
+executor.MOST_FITTED = 1
 X = np.random.default_rng(0).normal(size=(1200, 6)).astype(np.float32)
 held = []
 with Index.build(X, n_neighbors=10) as index:
@@ -350,8 +350,8 @@ with Index.build(X, n_neighbors=10) as index:
         thread.start()
         thread.join()
         held.append(resident_mb())
-    (kept,) = index._executor._rankers._fitted.values()
-    print(min(held[-3:]) - min(held[4:7]), ranker_cache.bytes_of(kept) / 2**20)
+    (kept,) = index._executor.rankers.kept.values()
+    print(min(held[-3:]) - min(held[4:7]), executor.bytes_of(kept) / 2**20)
 """
 
 
@@ -373,10 +373,10 @@ def test_rankers_are_kept_up_to_a_number_of_bytes(monkeypatch):
             index.query(0, smoothness=smoothness)
         kept = fitted_rankers(index)
         assert len(kept) == 3
-        sizes = [ranker_cache.bytes_of(ranker) for ranker in kept.values()]
-        monkeypatch.setattr(ranker_cache, "MOST_BYTES", int(1.5 * max(sizes)))
+        sizes = [executor.bytes_of(ranker) for ranker in kept.values()]
+        monkeypatch.setattr(executor, "MOST_BYTES", int(1.5 * max(sizes)))
         index.query(0, smoothness=4.0)
         assert ["smoothness', 4.0" in key for key in kept] == [True]
-        monkeypatch.setattr(ranker_cache, "MOST_BYTES", 1)
+        monkeypatch.setattr(executor, "MOST_BYTES", 1)
         index.query(0, smoothness=5.0)
         assert len(kept) == 1  # the last one is kept in any case

@@ -348,7 +348,7 @@ def search_seconds(n_points: int, n_features: int) -> float:
 def check_parameters(method: str, parameters: dict[str, Any]) -> None:
     """Require names of parameters of a method; others could be those of the query itself."""
     from rankfold.errors import InputError
-    from rankfold.index.ranker_cache import check_names
+    from rankfold.index.executor import check_names
 
     for name in ("budget", "fusion"):
         if name in parameters:

@@ -19,7 +19,7 @@ from rankfold.cluster.shards import INDEX, Scratch, batches, find_shards, hold_a
 from rankfold.errors import InputError
 from rankfold.files import replacing
 from rankfold.graph.adaptive import choose_from_sample, stored_width
-from rankfold.index.backend import mapped, plain_graph
+from rankfold.index.build import mapped, plain_graph
 from rankfold.neighbors import DynamicEngine, FaissEngine
 from rankfold.neighbors.dynamic import KINDS, HeldPoints, engine_settings, stored_length
 from rankfold.neighbors.exact import EXACT_LIMIT

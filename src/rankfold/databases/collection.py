@@ -32,8 +32,8 @@ from rankfold.databases.engine import (
 )
 from rankfold.embedding import ShapeEmbedding
 from rankfold.errors import InputError
-from rankfold.index.query import IndexQuery, Reason, Results, arranged
-from rankfold.index.ranker_cache import check_names
+from rankfold.index.executor import arranged, check_names
+from rankfold.index.query import IndexQuery, Reason, Results
 from rankfold.inputs.embedder import Embed, Embedder
 from rankfold.rankers import RANKERS, Ranker
 from rankfold.types import DEFAULT_RECALL, FloatArray, IntArray, Query, Ranking

@@ -6,110 +6,33 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from threading import Lock, get_ident, local
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from rankfold.check import (
-    check_as_many,
-    check_choice,
     check_count,
     check_flag,
-    check_matrix,
-    check_share,
 )
 from rankfold.errors import InputError
-from rankfold.graph.adaptive import ClosedForm, Empty, choose_from_sample, stored_width
-from rankfold.index.learned_graph import learned_graph, sweep
-from rankfold.index.texts import EmbedderSettings
-from rankfold.inputs import Points, as_columns
-from rankfold.layout import Layout, Map, check_layout, lay_out, projected
+from rankfold.index.build import (
+    EmbedderSettings,
+    learned_graph,
+    mapped,
+    plain_graph,
+    sweep,
+)
+from rankfold.layout import Layout, Map, check_layout, projected
 from rankfold.neighbors import (
     Change,
     DynamicEngine,
     KeptGraph,
     Learned,
     check_state,
-    choose_engine,
 )
 from rankfold.storage import Store, Version
-from rankfold.storage.columns import checked_payload, distinct_ids
 from rankfold.storage.database import understood
-from rankfold.types import FloatArray, IntArray, Neighbors
-
-
-def checked_input(
-    X: Any, ids: Any, payload: Any, metric: str, recall: float, layout: str
-) -> Points:
-    """Check everything before any work is done with it."""
-    check_choice(metric, "metric", ("euclidean", "cosine"))
-    check_share(recall, "recall", one=True)
-    vectors = check_matrix(X, "X")
-    check_layout(layout, vectors.shape[1])
-    if not len(vectors):
-        raise InputError("X has no rows; give at least one point.")
-    names = None if ids is None else distinct_ids(ids)
-    if names is not None:
-        check_as_many(vectors, names)
-    columns = as_columns(payload, len(vectors))
-    checked_payload(columns, len(vectors))
-    return Points(vectors, names, columns)
-
-
-def built(
-    points: Points,
-    metric: str,
-    n_neighbors: int | Literal["auto"],
-    recall: float,
-    layout: Layout,
-    progress: bool,
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Search the lists of all points and draw their map; return arrays and settings."""
-    engine = choose_engine(points.vectors, metric, recall, progress)
-    chosen = choose_from_sample(engine, n_neighbors)
-    width = stored_width(chosen, np.iinfo(np.int32).max)
-    dynamic = DynamicEngine.build(
-        points.vectors, metric, width, recall=recall, progress=progress, engine=engine
-    )
-    arrays, settings = dynamic.state()
-    places, drawn = mapped(dynamic, layout, chosen, progress)
-    everything = {
-        "engine": settings,
-        "n_neighbors": chosen,
-        "numbered": points.ids is None,
-        **drawn,
-    }
-    return {**arrays, **places, **plain_graph(arrays, chosen)}, everything
-
-
-def plain_graph(
-    arrays: dict[str, Any], n_neighbors: int, empty: Empty = np.empty
-) -> dict[str, Any]:
-    """Return the arrays of RAN's graph of some lists; nothing where it is made in no time.
-
-    All that is made on the way and has the size of the lists is made by ``empty(shape, dtype)``.
-    """
-    indices = arrays["list_indices"]
-    if len(indices) <= FEW_LISTS or indices.shape[1] <= n_neighbors:
-        return {}
-    lists = Neighbors(indices, arrays["list_sq_distances"])
-    form = ClosedForm.of(lists.head(n_neighbors + 1), n_neighbors, empty=empty)
-    graph = form.symmetric(empty)
-    return KeptGraph(n_neighbors, graph.indptr, graph.indices, graph.data).arrays()
-
-
-def mapped(
-    engine: DynamicEngine, layout: Layout, n_neighbors: int, progress: bool
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Draw a map of points of which none was removed; return its arrays and settings."""
-    drawn = lay_out(engine, layout, n_neighbors, progress)
-    if drawn is None:
-        return {}, {"layout": None}
-    return drawn.arrays(np.arange(engine.n_points)), {"layout": drawn.kind}
-
-
-FEW_LISTS = 20_000
-"""Up to so many points the graph is not kept, but made of the lists with the first query."""
+from rankfold.types import FloatArray, IntArray
 
 FEW_PENDING, POINTS_PER_PENDING = 100, 1000
 """Changes that may wait before they are merged: so many, and one more for so many points."""
@@ -155,50 +78,52 @@ class ReadWriteLock:
     """
 
     def __init__(self) -> None:
-        self._together: dict[int, Lock] = {}
-        self._alone: dict[int, Lock] = {}
+        self.together: dict[int, Lock] = {}
+        """The locks of threads that read, by thread."""
+        self.alone: dict[int, Lock] = {}
+        """The locks of threads that write or wait for their turn to."""
         self._writers = Lock()
 
     @contextmanager
     def reading(self) -> Iterator[None]:
         """Hold the lock for reading, together with others."""
         me = get_ident()
-        if _holds(me, self._together) or _holds(me, self._alone):
+        if _holds(me, self.together) or _holds(me, self.alone):
             yield
             return
         mine = Lock()
         try:
             while True:
                 with mine:
-                    self._together[me] = mine
-                    before = [lock for lock in list(self._alone.values()) if lock.locked()]
+                    self.together[me] = mine
+                    before = [lock for lock in list(self.alone.values()) if lock.locked()]
                     if not before:
                         yield
                         return
                 for lock in before:
                     _wait_for(lock)
         finally:
-            self._together.pop(me, None)
+            self.together.pop(me, None)
 
     @contextmanager
     def writing(self) -> Iterator[None]:
         """Hold the lock for writing, alone."""
         me = get_ident()
-        if _holds(me, self._together):
+        if _holds(me, self.together):
             raise InputError("this cannot be done while the same thread reads; let it end first.")
-        if _holds(me, self._alone):
+        if _holds(me, self.alone):
             yield
             return
         mine = Lock()
         try:
             with mine:
-                self._alone[me] = mine
+                self.alone[me] = mine
                 with self._writers:
-                    for lock in list(self._together.values()):
+                    for lock in list(self.together.values()):
                         _wait_for(lock)
                     yield
         finally:
-            self._alone.pop(me, None)
+            self.alone.pop(me, None)
 
 
 def _holds(thread: int, locks: dict[int, Lock]) -> bool:
@@ -238,7 +163,7 @@ class FolderBackend:
         self._map: Map | None = None
         self._drawn: tuple[Version, Map] | None = None
         self._not_learned: tuple[Version, int] | None = None
-        self._lock = ReadWriteLock()
+        self.lock = ReadWriteLock()
         self._changed: list[tuple[int, IntArray]] = []
         self._restored = 0
         self._inside = local()
@@ -252,7 +177,7 @@ class FolderBackend:
     def _entered(self) -> Iterator[DynamicEngine]:
         for attempt in range(MOST_FOLLOWED + 1):
             alone = attempt == MOST_FOLLOWED
-            lock = self._lock.writing() if alone else self._lock.reading()
+            lock = self.lock.writing() if alone else self.lock.reading()
             with lock, self.store.reading() as version:
                 if alone:
                     self._follow(version)
@@ -267,7 +192,7 @@ class FolderBackend:
 
     def follow(self) -> None:
         """Bring the engine to the state committed last."""
-        with self._lock.writing(), self.store.reading() as version:
+        with self.lock.writing(), self.store.reading() as version:
             self._follow(version)
 
     def _follow(self, version: Version) -> None:
@@ -315,7 +240,7 @@ class FolderBackend:
         A merge that fails then leaves no doubt whether the change was made: it was not. Nobody
         else can change anything meanwhile, so the engine stays in the state committed last.
         """
-        with self._lock.writing():
+        with self.lock.writing():
             self.store.check_writable()
             with self.store.reading() as version:
                 self._follow(version)
@@ -387,7 +312,7 @@ class FolderBackend:
 
     def merge(self) -> None:
         """Put everything that changed into fresh arrays, without removed points."""
-        with self._lock.writing():
+        with self.lock.writing():
             self.store.check_writable()
             self._renew(*self.compacted())
 
@@ -459,7 +384,7 @@ class FolderBackend:
 
     def lay_out(self, layout: Layout, progress: bool) -> None:
         """Give all points new places, and merge what has changed with them."""
-        with self._lock.writing():
+        with self.lock.writing():
             self.store.check_writable()
             with self.current() as engine:
                 check_layout(layout, engine.n_features)
@@ -480,7 +405,7 @@ class FolderBackend:
         self._relearn(None, False)
 
     def _relearn(self, smoothness: float | None, progress: bool) -> Learned | None:
-        with self._lock.writing():
+        with self.lock.writing():
             self.store.check_writable()
             with self.current() as engine:
                 arrays, settings, kept = engine.compacted()
@@ -496,7 +421,7 @@ class FolderBackend:
 
     def move(self, path: str | Path, *, replace: bool) -> None:
         """Copy everything to another folder and go on there; no change can come in between."""
-        with self._lock.writing():
+        with self.lock.writing():
             Store.create(path, *self.state(), replace=replace)
             there = Store.open(path, write=True)
             self.store.close()
@@ -504,5 +429,5 @@ class FolderBackend:
 
     def close(self) -> None:
         """Close the store, once nobody reads."""
-        with self._lock.writing():
+        with self.lock.writing():
             self.store.close()

@@ -26,10 +26,10 @@ from rankfold.check import (
 )
 from rankfold.embedding import ShapeEmbedding
 from rankfold.errors import InputError, StorageError
-from rankfold.index.backend import FolderBackend, built, checked_input
-from rankfold.index.query import IndexQuery, Matches, QueryExecutor, Reason, Results
-from rankfold.index.ranker_cache import adapted
-from rankfold.index.texts import TextVectors, required, text_input
+from rankfold.index.backend import FolderBackend
+from rankfold.index.build import TextVectors, built, checked_input, required, text_input
+from rankfold.index.executor import QueryExecutor, adapted
+from rankfold.index.query import IndexQuery, Matches, Reason, Results
 from rankfold.inputs import as_columns
 from rankfold.layout import Layout
 from rankfold.neighbors import Learned, live_points

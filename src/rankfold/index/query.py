@@ -1,9 +1,8 @@
-"""One query to an index: what is asked, its results, and the reason of a place in them."""
+"""One query: what is asked, of which points, and its results."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -17,32 +16,26 @@ from rankfold.check import (
     check_count,
     check_examples,
     check_number,
+    check_query,
     check_share,
     check_vectors,
     check_weights,
 )
-from rankfold.diversity import diverse, n_candidates
 from rankfold.errors import InputError, MissingExtraError
 from rankfold.explanation import Explanation, draw_explanation, explain
-from rankfold.index.backend import FolderBackend
-from rankfold.index.filters import Filter, no_ranking
-from rankfold.index.ranker_cache import RankerCache, defaults_of
 from rankfold.index.scores import (
-    BY_DISTANCE,
     Contribution,
-    RankedList,
     Threshold,
-    contributions,
-    fuse,
-    list_depth,
-    scaled,
     scaled_explanation,
 )
-from rankfold.neighbors import Engine, VectorEngine
-from rankfold.parallel import in_order
+from rankfold.neighbors import Engine, plain_sq_distances
 from rankfold.rankers import RANKERS, Distance, Ranker
+from rankfold.rankers.ordering import Fusion, reordered, with_unreached
 from rankfold.storage import Store
-from rankfold.types import FloatArray, IntArray, Query, Ranking, changed
+from rankfold.types import FloatArray, IntArray, Query, Ranking
+
+FIRST_SURPLUS, GROWTH = 2.0, 4
+"""How many more points are ranked at first than should do, and how many more after that."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +64,10 @@ class IndexQuery:
     group_by: str | None = None
     per_group: int = 1
     parameters: dict[str, Any] = field(default_factory=dict)
+    wanted: int = field(init=False, repr=False)
+    """How many results are needed for those that are shown."""
+    is_one_id: bool = field(init=False, repr=False)
+    """Whether a point of the index is all that is asked for, as is most usual."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "ids", as_list(self.ids))
@@ -95,24 +92,17 @@ class IndexQuery:
                 "reciprocal ranks; leave fusion out.",
                 "words",
             )
-
-    @property
-    def wanted(self) -> int:
-        """How many results are needed for those that are shown."""
-        return self.offset + self.top
-
-    @property
-    def is_one_id(self) -> bool:
-        """Whether a point of the index is all that is asked for, as is most usual."""
+        object.__setattr__(self, "wanted", self.offset + self.top)
         others = (self.vectors, self.text_vectors, self.negative_vectors, self.weights)
-        return len(self.ids) == 1 and not self.negative and all(one is None for one in others)
+        alone = not self.negative and all(one is None for one in others)
+        object.__setattr__(self, "is_one_id", alone and len(self.ids) == 1)
 
     def query(self, store: Store, n_features: int) -> Query:
         """Return the query in terms of slots: positive examples first, ids before vectors."""
         if self.is_one_id:
-            return Query(_slots(store, self.ids, "ids"), np.empty((0, n_features)), np.ones(1))
+            return Query(slots_of(store, self.ids, "ids"), np.empty((0, n_features)), np.ones(1))
         slots = np.concatenate(
-            [_slots(store, self.ids, "ids"), _slots(store, self.negative, "negative")]
+            [slots_of(store, self.ids, "ids"), slots_of(store, self.negative, "negative")]
         )
         of_points, vectors, of_vectors = self.examples(slots, n_features)
         return Query(slots, vectors, [*of_points, *of_vectors])
@@ -160,7 +150,8 @@ class IndexQuery:
         return of_points, np.concatenate([vectors, opposed]), of_vectors
 
 
-def _slots(store: Store, ids: list[Any], argument: str) -> IntArray:
+def slots_of(store: Store, ids: list[Any], argument: str) -> IntArray:
+    """Return the slots of ids; an error names the argument."""
     if not ids:
         return np.empty(0, dtype=np.int64)
     with about(argument):
@@ -463,292 +454,99 @@ class Reason:
         return self.to_text()
 
 
-GROUP_GROWTH = 4
-"""How many more points are ranked than are wanted in groups, and how many more after that."""
+class Filter:
+    """Finds the best of the points that meet a condition; the graph has all points.
 
-OF_A_QUERY = ("budget", "fusion")
-"""Parameters that change nothing about what is fitted."""
-
-OF_AN_INDEX = {"distance": {"budget": "auto"}}
-"""Where an index has defaults of its own: plain distance need not measure a million points."""
-
-
-class QueryExecutor:
-    """Answers queries in the state that was committed last.
+    More and more points are ranked until enough of them match, all that do are found, or points
+    come that the query does not reach; these are ordered by plain distance. The answer is
+    certified where the ranking is, and no matching point that was left out can be better.
+    Reciprocal ranks are counted among the points that match, as lists by words are.
 
     Parameters
     ----------
-    backend : FolderBackend
+    matching : array of int
+        Slots of all points that meet the condition.
     """
 
-    def __init__(self, backend: FolderBackend) -> None:
-        self._backend, self._rankers = backend, RankerCache()
+    def __init__(self, matching: IntArray) -> None:
+        self._matching = matching
 
-    def answer(self, asked: IndexQuery, index: Queryable) -> Results:
-        """Return the results of a query."""
-        with self._backend.current() as engine:
-            lists: dict[str, RankedList] = {}
-            shown, threshold = self._ranking(asked, engine, self._filter(asked), lists)
-            if asked.offset:
-                kept = slice(asked.offset, None)
-                shown = _some(shown, kept)
-                threshold = None if threshold is None else threshold.take(kept)
-            points = shown.solution.points
-            ids, payload = self._backend.store.points_of(points)
-            parts = contributions(lists, points) if lists else {}
-            return Results(ids, payload, shown, asked, index, parts, threshold)
+    @classmethod
+    def of(cls, store: Store, where: Any) -> Filter:
+        """Return what finds the points of a store that meet a condition."""
+        if not isinstance(where, str):
+            raise InputError(f"where is {where!r}, but must be a text such as 'price < 10'.")
+        return cls(store.matching(where))
 
-    def answer_many(
-        self, asked: Sequence[IndexQuery], index: Queryable, n_jobs: int, progress: bool
-    ) -> list[Results]:
-        """Return what `answer` does of many queries, which differ in their examples alone."""
-        with self._backend.current() as engine:
-            store, first = self._backend.store, asked[0]
-            if first.where is not None or first.diversity or not engine.n_alive:
-                matching = self._filter(first)
-                rankings: Iterable[Ranking] = in_order(
-                    lambda one: self._ranking(one, engine, matching, {})[0], asked, 1, progress
-                )
-            else:
-                ranker = self._fitted(first, engine)
-                found = ranker.rank_many(
-                    self._queries(asked, engine),
-                    top=first.wanted,
-                    include_query=first.include_query,
-                    n_jobs=n_jobs,
-                    progress=progress,
-                )
-                rankings = (scaled(one, first.method, engine.metric) for one in found)
-            shown = list(rankings)
-            if first.offset:
-                shown = [_some(one, slice(first.offset, None)) for one in shown]
-            slots = [one.solution.points for one in shown]
-            ends = np.cumsum([0, *map(len, slots)]).tolist()
-            ids, payload = store.points_of(np.concatenate(slots))
-            return [
-                Results(
-                    ids[a:b],
-                    {name: values[a:b] for name, values in payload.items()},
-                    ranking,
-                    one,
-                    index,
-                )
-                for a, b, ranking, one in zip(ends, ends[1:], shown, asked, strict=False)
-            ]
+    def best(self, ranker: Ranker, query: Query, top: int, include_query: bool) -> Ranking:
+        """Return the best matching points."""
+        if ranker.fusion == "reciprocal_rank":
+            return self._by_ranks(ranker, query, top, include_query)
+        engine: Any = ranker.engine_
+        no_score_is_negative = min(query.weights) > 0
+        length, enough = self._expected(engine, query, top, include_query)
+        while True:
+            length = max(1, min(length, engine.n_alive))
+            ranking = ranker.rank_query(query, top=length, include_query=include_query)
+            places = self._places(ranking.indices)
+            if len(places) >= enough or length == engine.n_alive:
+                return _shortened(ranking, places, top)
+            if no_score_is_negative and ranking.scores[-1] == 0:
+                return self._filled_up(ranker, query, ranking, places, enough)
+            length *= GROWTH
 
-    def _queries(
-        self, asked: Sequence[IndexQuery], engine: VectorEngine
-    ) -> list[Query] | list[int]:
-        """Return many queries in terms of slots; those of ids are looked up at once."""
-        store = self._backend.store
-        if all(one.is_one_id for one in asked):
-            slots: list[int] = _slots(store, [one.ids[0] for one in asked], "ids").tolist()
-            return slots
-        return [one.query(store, engine.n_features) for one in asked]
+    def _by_ranks(self, ranker: Ranker, query: Query, top: int, include_query: bool) -> Ranking:
+        """Fuse the orders of the best matching points by shape and by distance."""
+        engine, fusion = ranker.engine_, Fusion.of(ranker.fusion)
+        length, _ = self._expected(engine, query, top, include_query)
+        by_shape = ranker.with_fusion("none").with_budget(ranker.budget_for(length))
+        found = self.best(by_shape, query, fusion.n_candidates(top), include_query)
+        checked = check_query(query, engine.n_points, engine.n_features)
+        hood = ranker.hood(checked)
+        return replace(found, solution=reordered(engine, checked, hood, found.solution, top))
 
-    def reason(self, asked: IndexQuery, point: Any) -> Reason:
-        """Explain the place of a point."""
-        with self._backend.current() as engine:
-            store = self._backend.store
-            (slot,) = store.slots_of([point])
-            query = asked.query(store, engine.n_features)
-            reason = Reason.of(self._fitted(asked, engine), query, int(slot), store.ids_of)
-            return reason.scaled(asked.method, engine.metric)
-
-    def _filter(self, asked: IndexQuery) -> Filter | None:
-        """Find the points that meet the query's condition, if it has one."""
-        if asked.where is None:
-            return None
-        with about("where"):
-            return Filter.of(self._backend.store, asked.where)
-
-    def _ranking(
-        self,
-        asked: IndexQuery,
-        engine: VectorEngine,
-        matching: Filter | None,
-        lists: dict[str, RankedList],
-    ) -> tuple[Ranking, Threshold | None]:
-        """Rank points, on the scale that is shown; what ``min_score`` left is told beside them.
-
-        The lists of a hybrid query are put into ``lists``.
-        """
-        store = self._backend.store
-        query = asked.query(store, engine.n_features)
-        if not engine.n_alive:
-            return no_ranking(), None
-
-        def ranked(length: int) -> Ranking:
-            if asked.words is None:
-                return self._ranked(asked, engine, query, matching, length)
-            return self._hybrid(asked, engine, query, matching, length, lists)
-
-        def values_of(points: IntArray, column: str) -> list[Any]:
-            return store.payload_of(points, [column])[column]
-
-        return arranged(asked, engine, query, ranked, values_of)
-
-    def _ranked(
-        self,
-        asked: IndexQuery,
-        engine: VectorEngine,
-        query: Query,
-        matching: Filter | None,
-        length: int,
+    def _filled_up(
+        self, ranker: Ranker, query: Query, ranking: Ranking, places: IntArray, enough: int
     ) -> Ranking:
-        one = int(query.indices[0]) if asked.is_one_id else query
-        ranker = self._fitted(asked, engine)
-        if matching is None:
-            return ranker.rank_query(one, top=length, include_query=asked.include_query)
-        return matching.best(ranker, query, length, asked.include_query)
+        """Let matching points that the query does not reach follow by plain distance."""
+        engine = ranker.engine_
+        checked = check_query(query, engine.n_points, engine.n_features)
+        shown = places[ranking.scores[places] > 0]
+        reached = ranking.indices[shown]
+        nearest = self._nearest(engine, checked, reached, enough - len(reached))
+        answer = ranking.solution.take(shown, certified=False)
+        return replace(ranking, solution=with_unreached(engine, checked, answer, nearest))
 
-    def _hybrid(
-        self,
-        asked: IndexQuery,
-        engine: VectorEngine,
-        query: Query,
-        matching: Filter | None,
-        length: int,
-        lists: dict[str, RankedList],
-    ) -> Ranking:
-        """Fuse lists by words, by plain distance, and by the shape that a method sees."""
-        store, depth = self._backend.store, max(list_depth(asked.wanted), length)
-        own = np.empty(0, dtype=np.intp) if asked.include_query else query.indices
-        with about("words"):
-            found = store.find(str(asked.words), None, asked.where, depth + len(own))
-        lists["words"] = RankedList(*found).without(own, depth)
-        plain = replace(asked, method="distance", parameters={})
-        ranking = self._ranked(
-            plain, engine, plain.query(store, engine.n_features), matching, depth
-        )
-        near = scaled(ranking, "distance", engine.metric)
-        lists["distance"] = RankedList(near.indices, near.scores)
-        if asked.method != "distance":
-            fusion = {"fusion": "none"} if "fusion" in defaults_of(asked.method) else {}
-            bent = replace(asked, words=None, parameters={**asked.parameters, **fusion})
-            ranking = self._ranked(bent, engine, query, matching, depth)
-            values = scaled(ranking, asked.method, engine.metric).scores
-            reached = np.flatnonzero((ranking.scores > 0) | (asked.method in BY_DISTANCE))
-            lists["shape"] = RankedList(ranking.indices[reached], values[reached])
-        points, scores = fuse(lists)
-        solution = replace(
-            ranking.solution, points=points[:length], scores=scores[:length], certified=False
-        )
-        return replace(ranking, solution=solution)
+    def _expected(
+        self, engine: Engine, query: Query, top: int, include_query: bool
+    ) -> tuple[int, int]:
+        """Return how many points to rank at first, and how many are to match."""
+        self._allowed = np.zeros(engine.n_points, dtype=bool)
+        self._allowed[self._matching] = True
+        if not include_query:
+            self._allowed[query.indices] = False
+        n_allowed = int(np.count_nonzero(self._allowed))
+        enough = min(top, n_allowed)
+        length = int(FIRST_SURPLUS * enough * engine.n_alive / max(1, n_allowed))
+        return length, enough
 
-    def fitted(self, method: str, parameters: dict[str, Any], engine: VectorEngine) -> Ranker:
-        """Return the ranker that answers queries by a method; inside of `FolderBackend.current`."""
-        return self._rankers.fitted(method, parameters, engine, self._backend)
+    def _places(self, indices: IntArray) -> IntArray:
+        return np.flatnonzero(self._allowed[indices])
 
-    def _fitted(self, asked: IndexQuery, engine: VectorEngine) -> Ranker:
-        """Return a ranker; queries that differ in budget or fusion share what was fitted."""
-        shared = {**OF_AN_INDEX.get(asked.method, {}), **asked.parameters}
-        known = defaults_of(asked.method)
-        own = {name: shared.pop(name) for name in OF_A_QUERY if name in shared and name in known}
-        with about("parameters"):
-            ranker = self._rankers.fitted(asked.method, shared, engine, self._backend)
-            if "budget" in own:
-                ranker = ranker.with_budget(own["budget"])
-            if "fusion" in own:
-                ranker = ranker.with_fusion(own["fusion"])
-        return ranker
+    def _nearest(self, engine: Engine, query: Query, reached: IntArray, count: int) -> IntArray:
+        others = self._allowed.copy()
+        others[reached] = False
+        (rest,) = np.nonzero(others)
+        near = plain_sq_distances(engine, query)[rest]
+        return rest[np.argsort(near, kind="stable")][:count]
 
 
-def arranged(
-    asked: IndexQuery,
-    engine: Engine,
-    query: Query,
-    ranked: Callable[[int], Ranking],
-    values_of: Callable[[IntArray, str], list[Any]],
-) -> tuple[Ranking, Threshold | None]:
-    """Rank as few or as many points as a query needs: in groups, from a score on, or diverse.
-
-    Parameters
-    ----------
-    asked : IndexQuery
-    engine : Engine
-    query : Query
-        The same in terms of points.
-    ranked : callable
-        Returns a ranking of so many points.
-    values_of : callable
-        Returns the values of some points in a column of the payload.
-
-    Returns
-    -------
-    ranking : Ranking
-        On the scale that is shown.
-    threshold : Threshold or None
-        What is known of the results of a query with ``min_score``.
-    """
-    by_rank, threshold = asked.words is not None, None
-
-    def shown(ranking: Ranking) -> Ranking:
-        return ranking if by_rank else scaled(ranking, asked.method, engine.metric)
-
-    if asked.group_by is not None:
-        return shown(_grouped(asked, engine.n_alive, ranked, values_of)), None
-    length = n_candidates(asked.wanted) if asked.diversity else asked.wanted
-    if asked.min_score is None:
-        ranking = ranked(length)
-    else:
-
-        def cut(most: int, least: float = asked.min_score) -> tuple[Ranking, Threshold]:
-            found = ranked(most + 1)  # one more says whether there are others
-            there = len(found) <= most
-            return Threshold.cut(found, shown(found), least, most, all_there=there, by_rank=by_rank)
-
-        ranking, threshold = cut(length)
-        if not threshold.complete and len(ranking) < length:
-            ranking, threshold = cut(len(ranking))  # a shorter list is proven more often
-    if asked.diversity and len(ranking):
-        chosen = _with_diversity(engine, ranking, query, asked)
-        if threshold is not None:
-            sure = np.isin(chosen.indices, ranking.indices[threshold.proven])
-            threshold = Threshold(sure, complete=False)
-        ranking = chosen
-    return shown(ranking), threshold
-
-
-def _grouped(
-    asked: IndexQuery,
-    n_alive: int,
-    ranked: Callable[[int], Ranking],
-    values_of: Callable[[IntArray, str], list[Any]],
-) -> Ranking:
-    """Return the best results of which no more than some have one value of a column.
-
-    Points without a value are left out. More and more are ranked until there are enough.
-    """
-    length = asked.wanted
-    while True:
-        length = min(GROUP_GROWTH * length, n_alive)
-        ranking = ranked(length)
-        with about("group_by"):
-            values = values_of(ranking.indices, str(asked.group_by))
-        counts: Counter[Any] = Counter()
-        places = []
-        for place, value in enumerate(values):
-            if value is not None and counts[value] < asked.per_group:
-                counts[value] += 1
-                places.append(place)
-        if len(places) >= asked.wanted or length >= n_alive or len(ranking) < length:
-            return _some(ranking, places[: asked.wanted])
-
-
-def _with_diversity(engine: Engine, ranking: Ranking, query: Query, asked: IndexQuery) -> Ranking:
-    """Choose diverse results; the query's own points stay first or last, as they are by rule."""
-    own = np.isin(ranking.indices, query.indices)
-    leading = own & (np.cumsum(~own) == 0)
-    if own.all():
-        return _some(ranking, slice(0, asked.wanted))
-    wanted = max(1, asked.wanted - int(leading.sum()))
-    chosen = diverse(engine, _some(ranking, ~own), wanted, asked.diversity)
-    first, last = (ranking.solution.take(places) for places in (leading, own & ~leading))
-    whole = first.joined(chosen.solution).joined(last).take(slice(0, asked.wanted))
-    return replace(chosen, solution=replace(whole, certified=False))
-
-
-def _some(ranking: Ranking, places: Any) -> Ranking:
-    """Return some results, which are then not proven to be the best."""
-    return changed(ranking, solution=ranking.solution.take(places, certified=False))
+def _shortened(ranking: Ranking, places: IntArray, top: int) -> Ranking:
+    """Return the first of some results; certified if none that is left out can be better."""
+    solution = ranking.solution
+    kept, left_out = ranking.scores[places[:top]], ranking.scores[places[top:]]
+    by_rank = solution.fused is not None and solution.fused.kind == "reciprocal_rank"
+    # The bound is that of shape scores, and says nothing of ranks.
+    clear = not len(left_out) or (not by_rank and kept.min() - left_out.max() > 2 * solution.bound)
+    certified = solution.certified and bool(clear)
+    return replace(ranking, solution=solution.take(places[:top], certified=certified))

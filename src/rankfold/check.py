@@ -32,6 +32,16 @@ HEAVIEST_DISTANCE = 100.0
 FINITE_BLOCK = 2**22
 """Values looked at together, so that data mapped from disk is not copied as a whole."""
 
+NAMES_ELSEWHERE = {
+    **dict.fromkeys(["limit", "top_k", "topk", "k", "n_results", "size"], "top"),
+    **dict.fromkeys(["filter", "filters"], "where"),
+    **dict.fromkeys(["score_threshold", "threshold", "minscore"], "min_score"),
+    **dict.fromkeys(["mmr", "mmr_lambda", "lambda_mult"], "diversity"),
+    **dict.fromkeys(["group_size"], "per_group"),
+    **dict.fromkeys(["skip"], "offset"),
+}
+"""What arguments are called elsewhere, and here."""
+
 
 def warn_caller(message: str, category: type[Warning] = UserWarning) -> None:
     """Warn with the nearest line of code outside this package."""
@@ -100,17 +110,6 @@ def check_number(value: object, name: str) -> float:
     if isinstance(value, bool) or not isinstance(value, Real) or not np.isfinite(float(value)):
         raise InputError(f"{name} is {value!r}, but must be a finite number.", name)
     return float(value)
-
-
-NAMES_ELSEWHERE = {
-    **dict.fromkeys(["limit", "top_k", "topk", "k", "n_results", "size"], "top"),
-    **dict.fromkeys(["filter", "filters"], "where"),
-    **dict.fromkeys(["score_threshold", "threshold", "minscore"], "min_score"),
-    **dict.fromkeys(["mmr", "mmr_lambda", "lambda_mult"], "diversity"),
-    **dict.fromkeys(["group_size"], "per_group"),
-    **dict.fromkeys(["skip"], "offset"),
-}
-"""What arguments are called elsewhere, and here."""
 
 
 def called_here(name: str) -> str:

@@ -23,6 +23,11 @@ DPI = 144
 INK, GREY, LINE = "#1d2433", "#667085", "#e4e7ec"
 RIGHT, WRONG = "#0072b2", "#d55e00"  # apart for every kind of colour vision
 
+MARGIN, TILE, STEP, QUERY = 72, 64, 82, 168
+STRIP_LEFT, STRIP_TOPS, BOTTOM = MARGIN + QUERY + 72, (266, 470), 636
+SHARE_LEFT = STRIP_LEFT + 20 * STEP + 24
+WIDTH, HEIGHT = SHARE_LEFT + 184 + MARGIN, 756
+
 
 def require_matplotlib() -> None:
     """Raise MissingExtraError when matplotlib is not installed."""
@@ -86,12 +91,6 @@ def save_png(figure: Figure, path: Path) -> None:
     """Write the figure as PNG, completely or not at all."""
     with replacing(path) as partial:
         partial.write_bytes(png_bytes(figure))
-
-
-MARGIN, TILE, STEP, QUERY = 72, 64, 82, 168
-STRIP_LEFT, STRIP_TOPS, BOTTOM = MARGIN + QUERY + 72, (266, 470), 636
-SHARE_LEFT = STRIP_LEFT + 20 * STEP + 24
-WIDTH, HEIGHT = SHARE_LEFT + 184 + MARGIN, 756
 
 
 @dataclass(frozen=True, eq=False)

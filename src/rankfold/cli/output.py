@@ -31,6 +31,15 @@ MOST_NAMES = 5
 
 GAP = 2
 
+ALWAYS = ("rank", "id", "score")
+"""Columns that a table shows in any terminal."""
+
+MEASURED = ("score", "shape", "distance")
+"""Names that columns of the payload cannot have; the last two are there where both were fused."""
+
+NARROWEST = 60
+"""Explanations are not set narrower than this."""
+
 
 def terminal_width() -> int:
     """Return the columns of the terminal, or of COLUMNS, or 100."""
@@ -212,16 +221,6 @@ def in_brackets(names: Sequence[str]) -> str:
         return ""
     shown = ", ".join(names) if len(names) <= MOST_NAMES else f"{names[0]} to {names[-1]}"
     return f" ({printable(shown)})"
-
-
-ALWAYS = ("rank", "id", "score")
-"""Columns that a table shows in any terminal."""
-
-MEASURED = ("score", "shape", "distance")
-"""Names that columns of the payload cannot have; the last two are there where both were fused."""
-
-NARROWEST = 60
-"""Explanations are not set narrower than this."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -39,6 +39,23 @@ GROUP_NUMBERS = 2**26
 NO_LISTS = 32
 """Bytes in which FAISS writes lists that are empty, at the end of an index."""
 
+BLOCK_ROWS, FEWEST_ROWS, BLOCKS_PER_THREAD = 2**15, 2**8, 8
+"""Points of a block: enough to pay for opening the index, few enough to keep all workers busy."""
+
+RANGE_LINKS = 2**22
+"""Links that a worker sorts at a time, about."""
+
+LOWER = 2**32 - 1
+Block = tuple[int, int]
+
+LISTS = (
+    "list_indices",
+    "list_sq_distances",
+    "list_counts",
+    "reverse_starts",
+    "reverse_sources",
+)
+
 
 def fill(folder: str, number: int, start: int, stop: int) -> None:
     """Sort some points by cell, and write them and their slots; a task."""
@@ -134,16 +151,6 @@ def _write_sizes(file: BinaryIO, sizes: Any, code_size: int) -> None:
     n_lists = np.uint64(len(sizes)).tobytes()
     file.write(b"ilar" + n_lists + np.uint64(code_size).tobytes())
     file.write(b"full" + n_lists + sizes.astype("<u8").tobytes())
-
-
-BLOCK_ROWS, FEWEST_ROWS, BLOCKS_PER_THREAD = 2**15, 2**8, 8
-"""Points of a block: enough to pay for opening the index, few enough to keep all workers busy."""
-
-RANGE_LINKS = 2**22
-"""Links that a worker sorts at a time, about."""
-
-LOWER = 2**32 - 1
-Block = tuple[int, int]
 
 
 def arrays_of(scratch: Scratch, settings: dict[str, Any]) -> dict[str, Any]:
@@ -262,15 +269,6 @@ def _blocks(scratch: Scratch, settings: dict[str, Any], n_threads: int) -> list[
     cuts = np.searchsorted(ends, np.arange(rows, n_points, rows)) + 1
     bounds = np.unique([0, *cuts, len(ends)]).tolist()
     return list(pairwise(bounds))
-
-
-LISTS = (
-    "list_indices",
-    "list_sq_distances",
-    "list_counts",
-    "reverse_starts",
-    "reverse_sources",
-)
 
 
 @dataclass(frozen=True)

@@ -47,6 +47,12 @@ SHARD_NUMBERS = 2**26
 
 BLOCK_NUMBERS = 2**22
 
+INDEX = "cells.faiss"
+ATTEMPTS, PAUSE = 20, 0.25
+"""How often, and after how many seconds each, a folder is deleted into which others write."""
+
+Array = npt.NDArray[Any]
+
 
 @dataclass(frozen=True)
 class Shard:
@@ -209,13 +215,6 @@ def _with_rows(shard: Shard) -> Shard:
     if not len(shard):
         raise InputError(f"{shard} has no rows; leave it out.")
     return shard
-
-
-INDEX = "cells.faiss"
-ATTEMPTS, PAUSE = 20, 0.25
-"""How often, and after how many seconds each, a folder is deleted into which others write."""
-
-Array = npt.NDArray[Any]
 
 
 class Scratch:

@@ -25,6 +25,9 @@ BLOCK = 64
 """Queries answered at once. The same however many processes share the work, because the
 last digit of a score may depend on what else is solved with it."""
 
+Values = dict[str, FloatArray]
+"""A value for every query, by the name of the measure; NaN where there is none yet."""
+
 
 class Ranks(Protocol):
     """What an evaluation needs of a method, as every ranker of rankfold has it."""
@@ -48,9 +51,6 @@ class Ranks(Protocol):
 
 Methods = Mapping[str | None, Ranks]
 """Rankers by name; None is plain distance, which all others are compared with."""
-
-Values = dict[str, FloatArray]
-"""A value for every query, by the name of the measure; NaN where there is none yet."""
 
 
 class Part(NamedTuple):

@@ -24,6 +24,9 @@ from rankfold.types import BoolArray, FloatArray, Query, Solution
 MOST_POINTS = 20_000
 """Points that a search may look at before it gives up; a second or two."""
 
+ACCURACY = 1e-4
+"""Relative error that local solves may leave in what an example adds to the score."""
+
 
 class FoundPath(NamedTuple):
     """What a search came to.
@@ -107,10 +110,6 @@ def _course(labels: list[tuple[int, int]], last: int) -> tuple[int, ...]:
         point, last = labels[last]
         points.append(point)
     return tuple(points)
-
-
-ACCURACY = 1e-4
-"""Relative error that local solves may leave in what an example adds to the score."""
 
 
 def explain(

@@ -26,6 +26,11 @@ WITHOUT_PATH = {
     "apart": "The first graph has no path to it; a later one does.",
 }
 
+PathState = Literal["found", "illustration", "no graph", "unreached", "apart", "gave up"]
+
+Names = Mapping[int, str] | Sequence[str]
+"""What points are called, by row number."""
+
 
 def name_of(names: Names | None, point: int | None, longest: int) -> str:
     """Return what a point is called, in so many characters at most."""
@@ -166,12 +171,6 @@ def _example_lines(explanation: Explanation, names: Names | None, room: int) -> 
     if len(examples) > len(shown):
         lines.append(f"  … {len(examples) - len(shown)} more")
     return lines
-
-
-PathState = Literal["found", "illustration", "no graph", "unreached", "apart", "gave up"]
-
-Names = Mapping[int, str] | Sequence[str]
-"""What points are called, by row number."""
 
 
 @dataclass(frozen=True)

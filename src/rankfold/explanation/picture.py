@@ -27,6 +27,17 @@ if TYPE_CHECKING:
 
 PALE = "#eef2f6"
 
+POINTS = "#c3cad5"
+
+FEW_STEPS = 9
+"""Up to so many steps of a path have room for weights and names."""
+
+LARGE_FALL = 30.0
+"""Scores that fall by more than this factor are drawn on a logarithmic scale."""
+
+WIDTH, MARGIN, TOP, GAP = 1760, 72, 216, 88
+MAP_WIDTH, MAP_HEIGHT, PLACES, COURSE, BAR, HEADING = 900, 560, 246, 520, 40, 64
+
 
 class Panel(NamedTuple):
     """A part of the page, in pixels from its upper left corner."""
@@ -117,9 +128,6 @@ def draw_shares(
         panel.page.plot(ends, [y - 7, y - 7], color=RIGHT if share > 0 else WRONG, **bar)
         right = panel.left + panel.width
         write(panel.page, right, y, share_text(example.share), 20, GREY, ha="right")
-
-
-POINTS = "#c3cad5"
 
 
 def draw_map(
@@ -216,13 +224,6 @@ def _label(axes: Axes, called: list[tuple[FloatArray, str, str]], places: FloatA
         )
 
 
-FEW_STEPS = 9
-"""Up to so many steps of a path have room for weights and names."""
-
-LARGE_FALL = 30.0
-"""Scores that fall by more than this factor are drawn on a logarithmic scale."""
-
-
 def draw_course(panel: Panel, explanation: Explanation, names: Names | None) -> None:
     """Draw the path as a chain of points whose scores fall; thick where edges are strong."""
     path = explanation.path
@@ -303,10 +304,6 @@ def _name_places(
         middle = (at[place] + at[place + 1]) / 2
         write(page, middle, low + 28, f"{step.weight:.2g}", 17, RIGHT, ha="center")
     write(page, panel.left + 60, low + 28, "weight", 17, RIGHT, ha="right")
-
-
-WIDTH, MARGIN, TOP, GAP = 1760, 72, 216, 88
-MAP_WIDTH, MAP_HEIGHT, PLACES, COURSE, BAR, HEADING = 900, 560, 246, 520, 40, 64
 
 
 def draw_explanation(

@@ -21,6 +21,9 @@ from rankfold.types import BoolArray, FloatArray, IntArray, Ranking, changed
 BY_DISTANCE = ("distance", "query_expansion")
 """Methods whose scores are minus squared distances."""
 
+LEAST_DEPTH, DEPTH_PER_RESULT = 100, 5
+"""How far down each list counts: so many places at least, and so many for every result."""
+
 
 def scaled_scores(scores: FloatArray, metric: str) -> FloatArray:
     """Return scores for minus squared distances.
@@ -131,10 +134,6 @@ class Threshold:
     def take(self, places: slice) -> Threshold:
         """Return what is known of some of the results."""
         return replace(self, proven=self.proven[places])
-
-
-LEAST_DEPTH, DEPTH_PER_RESULT = 100, 5
-"""How far down each list counts: so many places at least, and so many for every result."""
 
 
 def list_depth(top: int) -> int:

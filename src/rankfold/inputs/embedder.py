@@ -30,6 +30,8 @@ PATIENCE = 0.1
 Embed = Callable[[list[str]], Any]
 """What turns texts into rows of an array."""
 
+PART = r"\w[\w.-]*"
+
 
 @contextmanager
 def quiet_import() -> Iterator[None]:
@@ -105,7 +107,6 @@ def _openai(model: str) -> Embed:
     return embed
 
 
-PART = r"\w[\w.-]*"
 EMBEDDERS: dict[str, tuple[re.Pattern[str], Callable[[str], Embed]]] = {
     "wordllama": (re.compile(r"wordllama()"), _wordllama),
     "sentence-transformers/NAME": (

@@ -21,6 +21,18 @@ from rankfold.types import FloatArray
 PANDAS_HEADER = 4
 """A first line 0,1,2,3,... of at least so many columns is how pandas names unnamed columns."""
 
+ID_COLUMNS = ("id", "index", "__index_level_0__")
+"""Columns taken for the ids; the last two are how pandas writes the index of a frame."""
+
+LIST_COLUMNS = ("vector", "embedding")
+"""Columns of lists taken for the vector when there are several."""
+
+Row = tuple[int, list[str]]
+"""A line number and the cells of that line."""
+
+BATCH = 16_384
+"""Rows read at once."""
+
 
 def header_is_there(first: Sequence[str], second: Sequence[str]) -> bool:
     """Tell whether the first line of a table holds the names of its columns.
@@ -97,13 +109,6 @@ def _truth(cell: str) -> bool:
     if cell.lower() not in ("true", "false"):
         raise ValueError
     return cell.lower() == "true"
-
-
-ID_COLUMNS = ("id", "index", "__index_level_0__")
-"""Columns taken for the ids; the last two are how pandas writes the index of a frame."""
-
-LIST_COLUMNS = ("vector", "embedding")
-"""Columns of lists taken for the vector when there are several."""
 
 
 @dataclass(frozen=True)
@@ -195,10 +200,6 @@ def listed(names: Sequence[str]) -> str:
     """Return the names for a message, the first ten of them."""
     shown = ", ".join(repr(name) for name in names[:10]) or "none"
     return shown if len(names) <= 10 else f"{shown} and {len(names) - 10} more"
-
-
-Row = tuple[int, list[str]]
-"""A line number and the cells of that line."""
 
 
 class _Table(NamedTuple):
@@ -306,10 +307,6 @@ def _not_a_number(
         "is part of the vector and must hold numbers; mend it, or name the columns of the vector "
         "with vector_columns."
     )
-
-
-BATCH = 16_384
-"""Rows read at once."""
 
 
 def read_parquet(

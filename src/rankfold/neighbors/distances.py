@@ -20,6 +20,12 @@ ORIGIN_SAMPLE = 1000
 SMALLEST = 1e-15
 """Squared distances of data that is smaller throughout would vanish in float32."""
 
+GIVEN_METRICS = ("precomputed", "precomputed_sq")
+"""Those that say that distances are given, plain or squared."""
+
+INTERPRETED_LIMIT = 20_000
+"""Up to this many points nothing is worth compiling for."""
+
 
 @dataclass(frozen=True, eq=False)
 class SinglePrecision:
@@ -74,14 +80,6 @@ def _amid(X: FloatArray) -> FloatArray | None:
     to_mean = np.abs(sample - sample.mean(axis=0)).sum(axis=1)
     middle: FloatArray = sample[np.argmin(to_mean)].copy()
     return middle
-
-
-GIVEN_METRICS = ("precomputed", "precomputed_sq")
-"""Those that say that distances are given, plain or squared."""
-
-
-INTERPRETED_LIMIT = 20_000
-"""Up to this many points nothing is worth compiling for."""
 
 
 def row_blocks(n_rows: int, row_size: int, block_bytes: int) -> list[slice]:

@@ -21,6 +21,9 @@ from rankfold.neighbors.distances import (
 from rankfold.neighbors.engine import Engine
 from rankfold.types import NOBODY, BoolArray, FloatArray, IntArray, Neighbors, Query
 
+ENTRIES = 2**18
+"""Entries of a graph that are compared at once."""
+
 
 class GivenEngine:
     """The lists of a sparse graph of distances, of any length each; nothing is searched.
@@ -197,10 +200,6 @@ class Round:
     reach: float
     share: float
     kept: bool
-
-
-ENTRIES = 2**18
-"""Entries of a graph that are compared at once."""
 
 
 def _mixed(code: Any, factor: np.uint64) -> Any:

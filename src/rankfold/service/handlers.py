@@ -54,6 +54,14 @@ MOST_CHARACTERS, MOST_NUMBERS = 2**25, 2**21
 AT_ONCE = 2000
 """Points whose values in a column are read before they are counted."""
 
+TOLD = (
+    "points", "features", "metric", "n_neighbors", "list_width", "columns", "text_columns",
+    "embedder", "layout", "learned",
+)  # fmt: skip
+"""What clients may know of `Index.info`: nothing of the machine."""
+
+NUMBERS = {"integer", "number"}
+
 
 @dataclass(frozen=True)
 class Pixels:
@@ -131,13 +139,6 @@ def given_image(value: object) -> str | None:
     return value if GIVEN.fullmatch(value) else None
 
 
-TOLD = (
-    "points", "features", "metric", "n_neighbors", "list_width", "columns", "text_columns",
-    "embedder", "layout", "learned",
-)  # fmt: skip
-"""What clients may know of `Index.info`: nothing of the machine."""
-
-
 @dataclass(frozen=True, eq=False)
 class Served:
     """An index that is served."""
@@ -200,9 +201,6 @@ async def named(request: Request, name: Annotated[str, Path(description="Of an i
 
 
 Chosen = Annotated[Served, Depends(named)]
-
-
-NUMBERS = {"integer", "number"}
 
 
 @contextmanager

@@ -33,6 +33,12 @@ HOST = re.compile(NAME)
 ORIGIN = re.compile(rf"https?://({NAME})(:[0-9]+)?")
 DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 
+Given = ParamSpec("Given")
+Answer = TypeVar("Answer")
+
+WorkKind = Literal["light", "heavy", "change"]
+"""What a request asks for: little by all that it says, perhaps much, or a change of an index."""
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -180,13 +186,6 @@ async def _gone(receive: Receive) -> Message:
     while (message := await receive())["type"] != "http.disconnect":
         pass
     return message
-
-
-Given = ParamSpec("Given")
-Answer = TypeVar("Answer")
-
-WorkKind = Literal["light", "heavy", "change"]
-"""What a request asks for: little by all that it says, perhaps much, or a change of an index."""
 
 
 @dataclass(eq=False)

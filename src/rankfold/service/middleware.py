@@ -26,6 +26,30 @@ from rankfold.service.limits import ANY_HOST, KEY_VARIABLE, Limiter, Settings, a
 from rankfold.service.metrics import Recorder, ServiceMetrics
 from rankfold.service.problems import ErrorMiddleware, ProblemError, answer_problems
 
+OPEN = ("/", "/health", "/openapi.json", "/docs", "/docs/style.css")
+OPEN_FOLDER = "/page/"
+
+scheme = HTTPBearer(
+    scheme_name="key",
+    description=f"The key that the service was started with, in the variable {KEY_VARIABLE}.",
+    auto_error=False,
+)
+"""For the description of routes only; `KeyGuard` has checked the key before they run."""
+
+Given = Annotated[HTTPAuthorizationCredentials | None, Security(scheme)]
+
+Found = TypeVar("Found")
+Model = TypeVar("Model", bound=BaseModel)
+
+LONG_BODY, BYTES_PER_BRACKET = 2**16, 64
+"""Bodies above so many bytes have a bracket in so many, and are parsed in a thread of their own."""
+
+MOMENT = 0.5
+"""Seconds for a body to arrive where too many others do."""
+
+CHANGES = ("/add", "/update", "/remove")
+"""How the addresses of changes end."""
+
 
 class Origins(CORSMiddleware):
     """Middleware for CORS that refuses as all of the service does, with a problem."""
@@ -45,19 +69,6 @@ class _Refusal(Response):
             reason="origin",
         )
         await problem.response(scope)(scope, receive, send)
-
-
-OPEN = ("/", "/health", "/openapi.json", "/docs", "/docs/style.css")
-OPEN_FOLDER = "/page/"
-
-scheme = HTTPBearer(
-    scheme_name="key",
-    description=f"The key that the service was started with, in the variable {KEY_VARIABLE}.",
-    auto_error=False,
-)
-"""For the description of routes only; `KeyGuard` has checked the key before they run."""
-
-Given = Annotated[HTTPAuthorizationCredentials | None, Security(scheme)]
 
 
 class KeyGuard:
@@ -113,19 +124,6 @@ async def writing_key(request: Request, _: Given) -> None:
             f"a key in the variable {KEY_VARIABLE}.",
             reason="read_only",
         )
-
-
-Found = TypeVar("Found")
-Model = TypeVar("Model", bound=BaseModel)
-
-LONG_BODY, BYTES_PER_BRACKET = 2**16, 64
-"""Bodies above so many bytes have a bracket in so many, and are parsed in a thread of their own."""
-
-MOMENT = 0.5
-"""Seconds for a body to arrive where too many others do."""
-
-CHANGES = ("/add", "/update", "/remove")
-"""How the addresses of changes end."""
 
 
 class RequestGuard:

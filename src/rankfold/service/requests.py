@@ -32,23 +32,13 @@ LIGHT_QUERIES, LIGHT_EXAMPLES, LIGHT_RESULTS, LIGHT_BUDGET = 8, 20, 200, 10_000
 FEW = 20
 """Unknown fields that are named one by one; millions of errors would take minutes to tell."""
 
-
-def _few_columns(payload: Any) -> Any:
-    """Require few columns before any is looked at, which `max_length` alone does not."""
-    if isinstance(payload, dict) and len(payload) > MOST_COLUMNS:
-        raise ValueError(f"there are {len(payload)} columns, but may be up to {MOST_COLUMNS}")
-    return payload
-
-
 Whole = Annotated[StrictInt, Field(ge=-(2**63), le=2**63 - 1)]
 Text = Annotated[StrictStr, Field(min_length=1, max_length=LONGEST_NAME)]
 Id = Whole | Text
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Vector = Annotated[list[Number], Field(fail_fast=True, min_length=1, max_length=MOST_FEATURES)]
 Value = StrictBool | Whole | Number | StrictStr | None
-Payload = Annotated[
-    dict[Text, Value], BeforeValidator(_few_columns), Field(max_length=MOST_COLUMNS)
-]
+
 ColumnNames = Annotated[list[Text], Field(fail_fast=True, max_length=MOST_COLUMNS)]
 Some = Annotated[list[Id], Field(fail_fast=True, min_length=1, max_length=MOST_POINTS)]
 Budget = Literal["auto", "proven"] | Annotated[StrictInt, Field(ge=1, le=MOST_BUDGET)]
@@ -59,6 +49,18 @@ Fusion = (
 Sentence = Annotated[StrictStr, Field(min_length=1, max_length=LONGEST_TEXT)]
 Words = Annotated[StrictStr, Field(min_length=1, max_length=LONGEST_WORDS)]
 Share = Annotated[Number, Field(gt=0, lt=1)]
+
+
+def _few_columns(payload: Any) -> Any:
+    """Require few columns before any is looked at, which `max_length` alone does not."""
+    if isinstance(payload, dict) and len(payload) > MOST_COLUMNS:
+        raise ValueError(f"there are {len(payload)} columns, but may be up to {MOST_COLUMNS}")
+    return payload
+
+
+Payload = Annotated[
+    dict[Text, Value], BeforeValidator(_few_columns), Field(max_length=MOST_COLUMNS)
+]
 
 
 class Body(BaseModel):

@@ -22,6 +22,9 @@ from rankfold.service.requests import (
 )
 from rankfold.types import SolverName, Stopped
 
+PIECE = 1000
+"""Plain values that are written as JSON at once; of anything larger, a single one."""
+
 
 class ListShare(BaseModel):
     """What one list of a hybrid query added to the score of a result."""
@@ -337,10 +340,6 @@ class Health(BaseModel):
 
     status: Literal["ok"]
     version: str
-
-
-PIECE = 1000
-"""Plain values that are written as JSON at once; of anything larger, a single one."""
 
 
 class PiecewiseResponse(JSONResponse):

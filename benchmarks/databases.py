@@ -205,8 +205,8 @@ def attached(address):
 
         return timed
 
-    def timed_pages(self, size):
-        pages = scan(self, size)
+    def timed_pages(self):
+        pages = scan(self)
         while page := timing("reading", next)(pages, None):
             yield page
 

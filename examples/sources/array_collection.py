@@ -1,10 +1,10 @@
 """A database in fifty lines: points in arrays of NumPy, and the graph in a dictionary."""
 # ruff: noqa: D102 (`Database` says what each method does)
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from rankfold.databases.backend import Database, Key, Metric, Page, Record, What, portions
+from rankfold.databases.backend import Database, Key, Metric, Points, Record, What, portions
 from rankfold.types import FloatArray
 
 
@@ -26,25 +26,24 @@ class ArrayCollection(Database):
     def count(self) -> int:
         return len(self.points)
 
-    def scan(self, size: int) -> Iterator[Page]:
-        for some in portions(self.points, size):
-            yield self.vectors(some)
+    def scan(self) -> Iterator[Points]:
+        yield from portions(self.points.items(), self.points_at_once)
 
-    def get(self, keys: Sequence[Key], what: What, where: Any = None) -> Iterable[tuple[Key, Any]]:
+    def get(self, keys: Sequence[Key], what: What, where: Any = None) -> Points:
         self.round_trips += 1
         values = self.points if what == "vector" else self.fields
         there = [key for key in keys if key in self.points]
         return [(key, values[key]) for key in there if not where or where(self.fields[key])]
 
-    def nearest(self, vectors: FloatArray, k: int, where: Any = None) -> list[Page]:
-        return [self.page(self.get(list(self.points), "vector", where))] * len(vectors)
+    def nearest(self, vectors: FloatArray, k: int, where: Any = None) -> list[Points]:
+        return [self.get(list(self.points), "vector", where)] * len(vectors)
 
     def load(self, ids: Sequence[str], fields: Sequence[str]) -> list[Record]:
         self.round_trips += 1
         return [self.records[name] for name in ids if name in self.records]
 
-    def load_all(self, size: int) -> Iterator[list[Record]]:
-        yield from portions(self.records.values(), size)
+    def load_all(self) -> Iterator[list[Record]]:
+        yield from portions(self.records.values(), self.records_at_once)
 
     def store(self, records: Sequence[Record]) -> None:
         self.records.update({record["id"]: record for record in records})

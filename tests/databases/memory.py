@@ -23,7 +23,7 @@ class MemoryCollection(ArrayCollection):
     @property
     def stored(self):
         """All rows by key."""
-        return {row.key: row for rows in self.scan_rows(10**6) for row in rows}
+        return {row.key: row for rows in self.scan_rows() for row in rows}
 
     @property
     def manifest(self):

@@ -103,7 +103,8 @@ def test_points_without_the_vector_are_not_there():
         client.upsert("docs", [models.PointStruct(id=i, vector=vector)])
     database = Qdrant(client, "docs", "a")
     assert database.count() == 5
-    assert [page.keys for page in database.scan(3)] == [[1, 3, 5], [7, 9]]
+    database.points_at_once = 3
+    assert [page.keys for page in database.pages()] == [[1, 3, 5], [7, 9]]
     assert database.vectors(range(4)).keys == [1, 3]
     with pytest.raises(InputError, match=r"choose a vector of .*'a', 'b'"):
         Qdrant(client, "docs")
@@ -116,7 +117,7 @@ def test_ids_of_qdrant_may_be_numbers_and_uuids_and_large():
     points = [models.PointStruct(id=k, vector=VECTORS[0].tolist()) for k in reversed(keys)]
     client.upsert("d", points)
     database = Qdrant(client, "d")
-    assert next(database.scan(5)).keys == keys
+    assert next(database.pages()).keys == keys
     weights = np.arange(3, dtype=np.float32)
     all_three = Adjacency(keys, weights)
     database.write_rows([StoredRow(key, 1, all_three, all_three) for key in keys])
@@ -131,7 +132,8 @@ def test_keys_and_filters_break_out_of_nothing(tmp_path, make):
     points.keys = sorted(['"', "'", "\\", "') OR true --", '"] or name != "', "日本 {k}\n"])
     made = make(tmp_path, points)
     database = made.database
-    assert [key for page in database.scan(2) for key in page.keys] == points.keys
+    database.points_at_once = 2
+    assert [key for page in database.pages() for key in page.keys] == points.keys
     for key in points.keys:
         assert database.vectors([key]).keys == [key]
         assert database.matching([key], None) == {key}
@@ -191,7 +193,7 @@ def test_lancedb_takes_the_metric_of_the_index(tmp_path):
     database = LanceDB.open(address, "docs")
     assert (database.metric, database.exact) == ("cosine", False)
     (hits,) = database.search(VECTORS[4:5], 3)
-    assert hits.keys[0] == 4
+    assert hits.neighbors[0] == 4
     with pytest.raises(InputError, match="measures by 'cosine'"):
         LanceDB.open(address, "docs", metric="euclidean")
     table.create_index("v", config=IvfFlat(distance_type="dot", num_partitions=1))
@@ -203,8 +205,8 @@ def test_keys_of_lancedb_name_one_point_each(tmp_path):
     a_lance(tmp_path, [1, 2, 2], other=["a", "b", "c"], weight=[0.5, 1.0, 2.0])
     address = f"lancedb://{tmp_path}"
     with pytest.raises(DatabaseError, match="2 more than once in 'id'"):
-        next(LanceDB.open(address, "docs").scan(10))
-    assert next(LanceDB.open(address, "docs", key="other").scan(10)).keys == ["a", "b", "c"]
+        next(LanceDB.open(address, "docs").pages())
+    assert next(LanceDB.open(address, "docs", key="other").pages()).keys == ["a", "b", "c"]
     with pytest.raises(DatabaseError, match="no column of keys 'weight'; it has: 'id', 'other'"):
         LanceDB.open(address, "docs", key="weight")
 

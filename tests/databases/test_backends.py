@@ -96,7 +96,8 @@ def test_it_knows_the_collection(pair):
 
 def test_scan_yields_every_point_once_in_order(pair):
     made, points = pair
-    pages = list(made.database.scan(1_000))
+    made.database.points_at_once = 1_000
+    pages = list(made.database.pages())
     assert [len(page.keys) for page in pages] == [1_000, 1_000, 600]
     assert [key for page in pages for key in page.keys] == points.keys
     vectors = np.concatenate([page.vectors for page in pages])
@@ -124,8 +125,8 @@ def test_search_is_numpys(pair):
     assert len(hits) == 3
     for found, vector in zip(hits, vectors, strict=True):
         distances = expected(points, vector)
-        assert found.keys == [points.keys[place] for place in np.argsort(distances)[:12]]
-        np.testing.assert_allclose(found.sq_distances, np.sort(distances)[:12], rtol=1e-5)
+        assert found.neighbors == [points.keys[place] for place in np.argsort(distances)[:12]]
+        np.testing.assert_allclose(found.weights, np.sort(distances)[:12], rtol=1e-5)
 
 
 def test_search_within_a_filter(pair):
@@ -134,7 +135,7 @@ def test_search_within_a_filter(pair):
     (found,) = made.database.search(vector, 10, made.where(COLORS[2]))
     distances = expected(points, vector[0])
     distances[np.arange(N) % 3 != 2] = np.inf
-    assert found.keys == [points.keys[place] for place in np.argsort(distances)[:10]]
+    assert found.neighbors == [points.keys[place] for place in np.argsort(distances)[:10]]
 
 
 def test_payload_has_neither_vectors_nor_the_graph(attached):
@@ -177,9 +178,10 @@ def test_rows_are_read_as_they_were_written(attached):
     np.testing.assert_array_equal(edges[points.keys[3]].weights, rows[3].edges.weights)
 
 
-def test_all_rows_are_read(attached):
+def test_all_rows_are_read(attached, monkeypatch):
     database, _, rows = attached
-    pages = list(database.scan_rows(15))
+    monkeypatch.setattr(database, "records_at_once", 15)
+    pages = list(database.scan_rows())
     assert max(map(len, pages)) <= 15
     found = {row.key: row for page in pages for row in page}
     assert len(found) == sum(map(len, pages)) == 40
@@ -214,7 +216,7 @@ def test_the_manifest(pair):
     database = made.database
     assert database.read_manifest() is None
     assert database.edges(points.keys[:3]) == database.rows(points.keys[:3]) == {}
-    assert list(database.scan_rows(10)) == []
+    assert list(database.scan_rows()) == []
     try:
         for manifest in ({"k": 5, "date": "2030-01-01"}, {"note": 'say "no" ä', "x": [0.1, None]}):
             database.write_manifest(manifest)
@@ -289,7 +291,8 @@ def test_points_that_are_gone_are_left_out(tmp_path, pair, request):
     made.delete(points.keys[:4])
     assert database.count() == 26
     assert database.matching(points.keys, None) == set(left)
-    assert [key for page in database.scan(7) for key in page.keys] == left
+    database.points_at_once = 7
+    assert [key for page in database.pages() for key in page.keys] == left
     assert set(database.payload(points.keys)) == set(left)
     assert set(database.vectors(points.keys).keys) == set(left)
     database.write_rows(small(points, place) for place in range(30))

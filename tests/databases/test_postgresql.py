@@ -244,7 +244,7 @@ def test_what_nobody_waits_for_is_cancelled(database):
         psycopg.connect(server.address(name)) as other,
     ):
         other.execute("LOCK TABLE docs, docs_rankfold IN ACCESS EXCLUSIVE MODE")
-        for ask in (lambda: collection.query(3), lambda: [*collection.database.scan(10)]):
+        for ask in (lambda: collection.query(3), lambda: [*collection.database.scan()]):
             stop = Stop()
             timer = Timer(0.3, stop.set)
             timer.start()

@@ -28,12 +28,6 @@ from rankfold.types import DEFAULT_RECALL, NOBODY, BoolArray, FloatArray, IntArr
 FORMAT = 1
 """Of what is stored; another is not read."""
 
-PAGE_BYTES = 2**24
-"""Size of the vectors that are read at once."""
-
-WRITTEN_ROWS = 2_000
-"""Rows that are read or written at once."""
-
 MANY = 0.2
 """Share of the lists beyond which all are made again."""
 
@@ -140,7 +134,7 @@ def build_graph(
             database.write_manifest({**manifest, "state": "attaching"})
             if before is not None:  # rows that stay are replaced one by one, so that readers go on
                 known = set(points.keys)
-                for rows in list(database.scan_rows(WRITTEN_ROWS)):
+                for rows in list(database.scan_rows()):
                     database.remove_rows([row.key for row in rows if row.key not in known])
             graph.write(database, np.arange(len(points.keys)), bars)
             database.write_manifest(manifest)
@@ -265,7 +259,7 @@ def _reading(database: Database, progress: bool) -> Iterator[tuple[ScannedPoints
         tempfile.TemporaryFile(prefix="rankfold-") as file,
     ):
         task = bars.add_task("reading", total=None)
-        for some, vectors in database.scan(max(1, PAGE_BYTES // (4 * width))):
+        for some, vectors in database.pages():
             keys += some
             checksums += map(checksum, vectors)
             file.write(np.ascontiguousarray(vectors, dtype="<f4").tobytes())
@@ -287,7 +281,7 @@ def _stored(database: Database, keys: list[Key], width: int, bars: Progress) -> 
     there, beside_gone = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
     gone: set[Key] = set()
     task = bars.add_task("comparing", total=n)
-    for rows in database.scan_rows(WRITTEN_ROWS):
+    for rows in database.scan_rows():
         for row in rows:
             missing = [key for key in (row.key, *row.edges.neighbors) if key not in places]
             gone.update(missing)

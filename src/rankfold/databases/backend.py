@@ -31,9 +31,8 @@ FIELDS = ("checksum", "nearest", "edges")
 MANIFEST = "manifest"
 """The id of the manifest among those of rows, which are JSON, as this is not."""
 
-MOST_KEYS, MOST_BYTES, MOST_VECTORS, SCAN_ROWS = 10_000, 8 * 2**20, 64, 5_000
-"""Points that are read at once, bytes of their vectors, vectors that are searched at once, and
-rows that are read at once where all of them are."""
+MOST_KEYS, MOST_BYTES, MOST_VECTORS = 10_000, 8 * 2**20, 64
+"""Points that are read at once, bytes of their vectors, and vectors that are searched at once."""
 
 UUID_FORM = re.compile("[0-9a-fA-F]{8}(-?[0-9a-fA-F]{4}){3}-?[0-9a-fA-F]{12}")
 
@@ -46,6 +45,9 @@ the second is a whole number of 64 bits and the others are texts."""
 
 Metric = Literal["euclidean", "cosine"]
 What = Literal["vector", "payload", "nothing"]
+Points = Iterable[tuple[Key, Any]]
+"""Keys of points, and what was asked for with each."""
+
 ErrorPattern = tuple[str, type[RankfoldError], str]
 """A pattern in what a database says, the error that it is, and what to do."""
 
@@ -61,13 +63,6 @@ class Page(NamedTuple):
 
     keys: list[Key]
     vectors: FloatArray
-
-
-class Hits(NamedTuple):
-    """The points nearest to a vector, nearest first; for cosine, squares are ``2 - 2 cos``."""
-
-    keys: list[Key]
-    sq_distances: FloatArray
 
 
 class StoredRow(NamedTuple):
@@ -111,8 +106,11 @@ class Database(ABC):
     exact: bool
     """Whether a search misses nothing."""
 
-    rows_at_once = 2_000
-    """Records that are written together."""
+    rows_at_once, records_at_once = 2_000, 5_000
+    """Records that are written together, and read together where all of them are."""
+
+    points_at_once: int
+    """How many points are read together with their vectors."""
 
     failures: tuple[type[Exception], ...] = ()
     errors: Sequence[ErrorPattern] = ()
@@ -135,6 +133,7 @@ class Database(ABC):
         self.lock: AbstractContextManager[Any] = nullcontext()
         self._waited = local()
         self.describe(vector, key, metric)
+        self.points_at_once = min(MOST_KEYS, max(1, MOST_BYTES // (4 * self.n_features)))
 
     @classmethod
     def connect(cls, address: str) -> Any:
@@ -166,11 +165,11 @@ class Database(ABC):
         """Return the number of points."""
 
     @abstractmethod
-    def scan(self, size: int) -> Iterator[Page]:
-        """Yield every point once, in the order of keys where it can, so many at a time."""
+    def scan(self) -> Iterator[Points]:
+        """Yield vectors of all points, in the order of keys where it can, some at a time."""
 
     @abstractmethod
-    def get(self, keys: Sequence[Key], what: What, where: Any = None) -> Iterable[tuple[Key, Any]]:
+    def get(self, keys: Sequence[Key], what: What, where: Any = None) -> Points:
         """Return points with their vector, with what the user keeps with them, or with nothing.
 
         At most `MOST_KEYS` are asked for, all of which ``is_key`` lets through; those that pass
@@ -178,8 +177,8 @@ class Database(ABC):
         """
 
     @abstractmethod
-    def nearest(self, vectors: FloatArray, k: int, where: Any = None) -> Iterable[Page]:
-        """Return at least the ``k`` points nearest to each vector; `search` measures them."""
+    def nearest(self, vectors: FloatArray, k: int, where: Any = None) -> Iterable[Points]:
+        """Return vectors of at least the ``k`` points nearest to each; `search` measures them."""
 
     # The graph: records in a field, or in a table beside the user's.
     @abstractmethod
@@ -187,8 +186,8 @@ class Database(ABC):
         """Return these fields of some records, and their ids."""
 
     @abstractmethod
-    def load_all(self, size: int) -> Iterator[Iterable[Record]]:
-        """Yield all records, so many at a time."""
+    def load_all(self) -> Iterator[Iterable[Record]]:
+        """Yield all records, some at a time."""
 
     @abstractmethod
     def store(self, records: Sequence[Record]) -> None:
@@ -252,6 +251,10 @@ class Database(ABC):
         """Return what the client says: where ``errors`` looks for signs, and what is shown."""
         return str(error), str(error)
 
+    def pages(self) -> Iterator[Page]:
+        """Yield every point once, as `scan` does."""
+        return map(self.page, self.scan())
+
     def vectors(self, keys: Sequence[Key]) -> Page:
         """Return the vectors of some points."""
         return self.page(self._read(keys, "vector"))
@@ -264,17 +267,18 @@ class Database(ABC):
         """Return which of some points are there, and pass the database's own filter, if any."""
         return {key for key, _ in self._read(keys, "nothing", where)} & set(keys)
 
-    def search(self, vectors: FloatArray, k: int, where: Any = None) -> list[Hits]:
-        """Return the points nearest to each vector, among those that a filter lets through."""
-        found: list[Hits] = []
-        for some in portions(vectors, MOST_VECTORS):
-            pages = self.nearest(np.array(some), k, where)
-            for page, vector in zip(pages, some, strict=True):
-                keys, sq_distances = nearest_first(page, vector, self.metric)
-                found.append(Hits(keys[:k], sq_distances[:k]))
-        return found
+    def search(self, vectors: FloatArray, k: int, where: Any = None) -> list[Adjacency]:
+        """Return the points nearest to each vector, among those that a filter lets through.
 
-    def page(self, found: Iterable[tuple[Key, Any]]) -> Page:
+        They come with squared distances, nearest first; for cosine these are ``2 - 2 cos``.
+        """
+        return [
+            nearest_first(self.page(points), vector, self.metric, k)
+            for some in portions(vectors, MOST_VECTORS)
+            for points, vector in zip(self.nearest(np.array(some), k, where), some, strict=True)
+        ]
+
+    def page(self, found: Points) -> Page:
         """Return points and their vectors as a page; who has none is left out."""
         pairs = [(key, vector) for key, vector in found if vector is not None]
         for key, vector in pairs:
@@ -285,11 +289,6 @@ class Database(ABC):
                 )
         vectors = np.array([vector for _, vector in pairs], dtype=np.float32)
         return Page([key for key, _ in pairs], vectors.reshape(-1, self.n_features))
-
-    @property
-    def points_at_once(self) -> int:
-        """How many points are read together with their vectors."""
-        return min(MOST_KEYS, max(1, MOST_BYTES // (4 * self.n_features)))
 
     def _read(
         self, keys: Iterable[Key], what: What, where: Any = None
@@ -336,7 +335,7 @@ class Database(ABC):
         exchanges, unless the database can do better.
         """
         hits = self.search(self.vectors([key]).vectors, n)
-        return self.edges(hits[0].keys) if hits else {}
+        return self.edges(hits[0].neighbors) if hits else {}
 
     def rows(self, keys: Sequence[Key]) -> dict[Key, StoredRow]:
         """Return all that is stored for some points."""
@@ -344,12 +343,12 @@ class Database(ABC):
 
     def all_edges(self) -> Iterator[dict[Key, Adjacency]]:
         """Yield all rows of the graph, some at a time."""
-        for found in self.load_all(SCAN_ROWS):
-            yield unpacked_edges(record for record in found if record["id"] != MANIFEST)
+        for rows in self.scan_rows():
+            yield {row.key: row.edges for row in rows}
 
-    def scan_rows(self, size: int) -> Iterator[list[StoredRow]]:
-        """Yield all that is stored, so many rows at a time, in any order."""
-        for found in self.load_all(size):
+    def scan_rows(self) -> Iterator[list[StoredRow]]:
+        """Yield all that is stored, some rows at a time, in any order."""
+        for found in self.load_all():
             yield [unpack_row(record) for record in found if record["id"] != MANIFEST]
 
     def write_rows(self, rows: Iterable[StoredRow]) -> None:
@@ -429,15 +428,15 @@ def is_uuid(key: Key) -> bool:
     return isinstance(key, str) and UUID_FORM.fullmatch(key) is not None
 
 
-def nearest_first(page: Page, vector: FloatArray, metric: str) -> Hits:
-    """Return how far points are from a vector, in double precision, nearest first.
+def nearest_first(page: Page, vector: FloatArray, metric: str, k: int) -> Adjacency:
+    """Return how far the ``k`` nearest points are from a vector, in double precision.
 
     Ties go to the smaller key, as they go to the smaller row in memory.
 
     Examples
     --------
     >>> page = Page([4, 5], np.float32([[3, 4], [0, 2]]))
-    >>> nearest_first(page, np.array([0.0, 1.0]), "euclidean").sq_distances.tolist()
+    >>> nearest_first(page, np.array([0.0, 1.0]), "euclidean", 2).weights.tolist()
     [1.0, 18.0]
     """
     both: FloatArray = np.vstack([vector, page.vectors]).astype(np.float64)
@@ -447,7 +446,7 @@ def nearest_first(page: Page, vector: FloatArray, metric: str) -> Hits:
     away = both[1:] - both[0]
     squares: FloatArray = np.einsum("ij,ij->i", away, away)
     order = sorted(range(len(squares)), key=lambda at: (squares[at], *key_order(page.keys[at])))
-    return Hits([page.keys[place] for place in order], squares[order])
+    return Adjacency([page.keys[place] for place in order[:k]], squares[order[:k]])
 
 
 def portions(items: Iterable[T], size: int) -> Iterator[list[T]]:

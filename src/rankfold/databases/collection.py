@@ -358,7 +358,7 @@ class Collection:
         """Names of what is kept with points, and of what kind each is; by one of the points."""
         anywhere = np.ones((1, self.database.n_features), dtype=np.float32)
         (found,) = self.database.search(anywhere, 1)
-        (fields,) = self.database.payload(found.keys).values() or [{}]
+        (fields,) = self.database.payload(found.neighbors).values() or [{}]
         return {name: KINDS.get(type(value), "other") for name, value in fields.items()}
 
     def places(self, most: int | None = None) -> tuple[list[Any], FloatArray]:

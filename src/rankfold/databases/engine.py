@@ -44,9 +44,6 @@ MOST_POINTS, MOST_NUMBERS = 2**19, 2**23
 """Points that are remembered before all are forgotten, some 100 megabytes, and numbers of the
 vectors of some of them, 64 megabytes."""
 
-SCAN_POINTS = 5_000
-"""Vectors that are read at once."""
-
 
 class CollectionGraph(FetchedGraph):
     """What was read of one generation of a collection's graph; shared by all threads.
@@ -135,13 +132,13 @@ class CollectionEngine:
         graph, more = self.graph, k
         while True:
             found = self.database.search(np.asarray(vectors, dtype=np.float32), more)
-            numbers = graph.numbers([key for hits in found for key in hits.keys])
+            numbers = graph.numbers([key for near in found for key in near.neighbors])
             if len(numbers) and not graph.fetched.has(numbers).any():
                 graph.fetch_around(int(numbers[0]))
             graph.fetch(numbers)
             lists = _padded([(graph.numbers(keys), near) for keys, near in found], more)
             left = ~np.isin(lists.indices, [NOBODY, *graph.gone])
-            if (left.sum(axis=1) >= k).all() or all(len(hits.keys) < more for hits in found):
+            if (left.sum(axis=1) >= k).all() or all(len(near.neighbors) < more for near in found):
                 return moved_up(lists, left).head(k)
             more *= 2
 
@@ -182,14 +179,14 @@ class CollectionEngine:
         centre = (shares @ self._examples(query) / shares.sum())[None, :].astype(np.float32)
         own = [*query.indices.tolist(), *self.hidden]
         (found,) = self.database.search(centre, k + len(own), where)
-        numbers = self.graph.numbers(found.keys)
+        numbers = self.graph.numbers(found.neighbors)
         return numbers[~np.isin(numbers, own)][:k]
 
     def sq_distances(self, indices: IntArray, vectors: FloatArray) -> Iterator[FloatArray]:
         """Measure everything, which reads all points."""
         examples = self._examples(Query(indices, vectors))
         parts: list[tuple[IntArray, FloatArray]] = []
-        for keys, page in self.database.scan(SCAN_POINTS):
+        for keys, page in self.database.pages():
             held = as_held(page.astype(np.float64), self.metric, "vectors")
             every = np.arange(len(held))
             parts.append((self.graph.numbers(keys), sq_distances_between(examples, held, every)))

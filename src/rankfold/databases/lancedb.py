@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from rankfold.databases import backend
-from rankfold.databases.backend import FIELDS, Database, Key, Metric, Page, Record, What, portions
+from rankfold.databases.backend import FIELDS, Database, Key, Metric, Points, Record, What, portions
 from rankfold.errors import DatabaseError, InputError, MissingExtraError, UnreachableError
 from rankfold.types import FloatArray
 
@@ -84,7 +84,7 @@ class LanceDB(Database):
     def count(self) -> int:
         return int(self.call(self._table.count_rows, self._there))
 
-    def scan(self, size: int) -> Iterator[Page]:
+    def scan(self) -> Iterator[Points]:
         keys = sorted(
             self._read_table(self._table, self._there, [self._key])[self._key].to_pylist()
         )
@@ -95,12 +95,12 @@ class LanceDB(Database):
                     "points; choose another column by key."
                 )
         column, columns = _quoted(self._key), [self._key, self._vector]
-        for some in portions(keys, size):
+        for some in portions(keys, self.points_at_once):
             within = f"{column} >= {_literal(some[0])} AND {column} <= {_literal(some[-1])}"
             found = self._read_table(self._table, f"{within} AND {self._there}", columns)
-            yield self.page(sorted(self._vectors(found), key=lambda pair: pair[0]))
+            yield sorted(self._vectors(found), key=lambda pair: pair[0])
 
-    def get(self, keys: Sequence[Key], what: What, where: Any = None) -> Iterable[tuple[Key, Any]]:
+    def get(self, keys: Sequence[Key], what: What, where: Any = None) -> Points:
         only = f"{_among(_quoted(self._key), keys)} AND {self._there}"
         if where is not None:
             only += f" AND ({_checked(where)})"
@@ -110,7 +110,7 @@ class LanceDB(Database):
             return self._vectors(found)
         return [(row.pop(self._key), row) for row in found.to_pylist()]
 
-    def nearest(self, vectors: FloatArray, k: int, where: Any = None) -> Iterable[Page]:
+    def nearest(self, vectors: FloatArray, k: int, where: Any = None) -> Iterator[Points]:
         only, kind = _checked(where), "l2" if self.metric == "euclidean" else "cosine"
         for vector in vectors:
             query = self._table.search(vector, vector_column_name=self._vector, query_type="vector")
@@ -120,7 +120,7 @@ class LanceDB(Database):
                 query = query.refine_factor(REFINED)
             if only is not None:
                 query = query.where(only, prefilter=True)
-            yield self.page(self._vectors(self.call(query.to_arrow)))
+            yield self._vectors(self.call(query.to_arrow))
 
     def load(self, ids: Sequence[str], fields: Sequence[str]) -> list[Record]:
         if self._side is None:
@@ -128,10 +128,10 @@ class LanceDB(Database):
         found = self._read_table(self._side, _among("id", ids), ["id", *fields])
         return list(found.to_pylist())
 
-    def load_all(self, size: int) -> Iterator[list[Record]]:
+    def load_all(self) -> Iterator[list[Record]]:
         if self._side is not None:
             names = sorted(self._read_table(self._side, "true", ["id"])["id"].to_pylist())
-            for some in portions(names, size):
+            for some in portions(names, self.records_at_once):
                 yield self.load(some, FIELDS)
 
     def store(self, records: Sequence[Record]) -> None:
@@ -172,7 +172,7 @@ class LanceDB(Database):
     def _read_table(self, table: Any, only: str, columns: list[str]) -> Any:
         return self.call(table.search().where(only).select(columns).to_arrow)
 
-    def _vectors(self, found: Any) -> Iterable[tuple[Key, Any]]:
+    def _vectors(self, found: Any) -> Points:
         vectors = found[self._vector].combine_chunks().flatten().to_numpy(zero_copy_only=False)
         return zip(found[self._key].to_pylist(), vectors.reshape(-1, self.n_features), strict=True)
 

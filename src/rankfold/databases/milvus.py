@@ -11,7 +11,7 @@ from threading import RLock
 from typing import Any
 
 from rankfold.databases import backend
-from rankfold.databases.backend import FIELDS, SIDE, Database, Key, Metric, Page, Record, What
+from rankfold.databases.backend import FIELDS, SIDE, Database, Key, Metric, Points, Record, What
 from rankfold.errors import DatabaseError, InputError, MissingExtraError, UnreachableError
 from rankfold.types import FloatArray
 
@@ -125,24 +125,23 @@ class Milvus(Database):
     def count(self) -> int:
         return int(self._query(self.table, "", ["count(*)"])[0]["count(*)"])
 
-    def scan(self, size: int) -> Iterator[Page]:
-        size = min(size, self.points_at_once)
-        for found in self._pages(self.table, self._key, size, [self._vector]):
-            yield self._page(found)
+    def scan(self) -> Iterator[Points]:
+        pages = self._pages(self.table, self._key, self.points_at_once, [self._vector])
+        return map(self._vectors, pages)
 
-    def get(self, keys: Sequence[Key], what: What, where: Any = None) -> Iterable[tuple[Key, Any]]:
+    def get(self, keys: Sequence[Key], what: What, where: Any = None) -> Points:
         expression, values = _expression(where)
         only = _among(self._key, keys) + (f" and ({expression})" if expression else "")
         more = {"vector": [self._vector], "payload": self._own, "nothing": []}[what]
         found = self._query(self.table, only, [self._key, *more], filter_params=values)
         if what == "vector":
-            return [(entity[self._key], entity[self._vector]) for entity in found]
+            return self._vectors(found)
         return [
             (entity[self._key], {name: v for name, v in entity.items() if name != self._key})
             for entity in found
         ]
 
-    def nearest(self, vectors: FloatArray, k: int, where: Any = None) -> list[Page]:
+    def nearest(self, vectors: FloatArray, k: int, where: Any = None) -> list[Points]:
         expression, values = _expression(where)
         effort = {"ef": max(64, 2 * k)} if self._is_hnsw else {}
         answers = self._call(
@@ -157,7 +156,7 @@ class Milvus(Database):
             search_params={"metric_type": self._metric_type, "params": effort},
             consistency_level="Strong",
         )
-        return [self._page([hit["entity"] for hit in hits]) for hits in answers]
+        return [self._vectors(hit["entity"] for hit in hits) for hits in answers]
 
     def load(self, ids: Sequence[str], fields: Sequence[str]) -> list[Record]:
         if not self._has_side:
@@ -165,9 +164,9 @@ class Milvus(Database):
         found = self._query(self.table + SIDE, _among("id", ids), ["id", *fields])
         return [_whole(entity) for entity in found]
 
-    def load_all(self, size: int) -> Iterator[list[Record]]:
+    def load_all(self) -> Iterator[list[Record]]:
         if self._has_side:
-            for found in self._pages(self.table + SIDE, "id", min(size, backend.MOST_KEYS), FIELDS):
+            for found in self._pages(self.table + SIDE, "id", self.records_at_once, FIELDS):
                 yield [_whole(entity) for entity in found]
 
     def store(self, records: Sequence[Record]) -> None:
@@ -213,8 +212,8 @@ class Milvus(Database):
         self._load_collection(side)
         self._has_side = True
 
-    def _page(self, entities: Iterable[Record]) -> Page:
-        return self.page((entity[self._key], entity[self._vector]) for entity in entities)
+    def _vectors(self, entities: Iterable[Record]) -> Points:
+        return [(entity[self._key], entity[self._vector]) for entity in entities]
 
     def _pages(
         self, table: str, key: str, size: int, fields: Sequence[str]

@@ -12,7 +12,17 @@ from typing import Any
 import numpy as np
 
 from rankfold.databases import backend
-from rankfold.databases.backend import FIELDS, SIDE, Database, GoneError, Key, Page, Record, What
+from rankfold.databases.backend import (
+    FIELDS,
+    SIDE,
+    Database,
+    GoneError,
+    Key,
+    Page,
+    Points,
+    Record,
+    What,
+)
 from rankfold.errors import DatabaseError, InputError, MissingExtraError, UnreachableError
 from rankfold.parallel import StoppedError, check_stopped
 from rankfold.solvers import Adjacency
@@ -147,12 +157,12 @@ class PostgreSQL(Database):
     def count(self) -> int:
         return int(self._run("SELECT count(*) FROM {table} WHERE {vector} IS NOT NULL")[0][0])
 
-    def scan(self, size: int) -> Iterator[Page]:
+    def scan(self) -> Iterator[Points]:
         query = "SELECT {shown}, {vector} FROM {table} WHERE {vector} IS NOT NULL ORDER BY {order}"
-        for rows in self._stream(query, size):
-            yield self.page((key, _floats(data)) for key, data in rows)
+        for rows in self._stream(query, self.points_at_once):
+            yield [(key, _floats(data)) for key, data in rows]
 
-    def get(self, keys: Sequence[Key], what: What, where: Any = None) -> Iterable[tuple[Key, Any]]:
+    def get(self, keys: Sequence[Key], what: What, where: Any = None) -> Points:
         query = (
             "SELECT {shown}, {value} FROM {table} "
             "WHERE {key} = ANY({keys}) AND {vector} IS NOT NULL AND {condition}"
@@ -160,7 +170,7 @@ class PostgreSQL(Database):
         rows = self._run(query.replace("value", what), where, keys=keys)
         return [(key, _floats(data)) for key, data in rows] if what == "vector" else rows
 
-    def nearest(self, vectors: FloatArray, k: int, where: Any = None) -> list[Page]:
+    def nearest(self, vectors: FloatArray, k: int, where: Any = None) -> list[Points]:
         query = (
             "SELECT a.place, near.* FROM (SELECT one::{vector_type} AS one, place "
             "FROM unnest(%(vectors)s::text[]) WITH ORDINALITY b(one, place) OFFSET 0) a "
@@ -172,7 +182,7 @@ class PostgreSQL(Database):
         found: list[list[tuple[Key, Any]]] = [[] for _ in texts]
         for place, key, data in self._run(query, where, vectors=texts, k=k):
             found[place - 1].append((key, _floats(data)))
-        return [self.page(pairs) for pairs in found]
+        return [*found]
 
     def around(self, key: Key, n: int) -> dict[Key, Adjacency]:
         query = (
@@ -187,9 +197,10 @@ class PostgreSQL(Database):
         query = f"SELECT {', '.join(names)} FROM {{side}} WHERE id = ANY(%(ids)s)"  # noqa: S608
         return self._beside(query, names, ids=ids)
 
-    def load_all(self, size: int) -> Iterator[list[Record]]:
+    def load_all(self) -> Iterator[list[Record]]:
+        query = "SELECT id, checksum, nearest, edges FROM {side}"
         with suppress(GoneError):
-            for rows in self._stream("SELECT id, checksum, nearest, edges FROM {side}", size):
+            for rows in self._stream(query, self.records_at_once):
                 yield [dict(zip(RECORD, row, strict=True)) for row in rows]
 
     def store(self, records: Sequence[Record]) -> None:

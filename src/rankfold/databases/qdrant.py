@@ -11,7 +11,16 @@ from threading import RLock
 from typing import Any
 
 from rankfold.databases import backend
-from rankfold.databases.backend import FIELDS, MANIFEST, SIDE, Database, GoneError, Key, Page
+from rankfold.databases.backend import (
+    FIELDS,
+    MANIFEST,
+    SIDE,
+    Database,
+    GoneError,
+    Key,
+    Page,
+    Points,
+)
 from rankfold.errors import DatabaseError, InputError, MissingExtraError, UnreachableError
 from rankfold.solvers import Adjacency
 from rankfold.types import FloatArray
@@ -98,13 +107,11 @@ class Qdrant(Database):
     def count(self) -> int:
         return int(self.call(self.client.count, self.table, self._there, exact=True).count)
 
-    def scan(self, size: int) -> Iterator[Page]:
-        for points in self._scroll(self._there, size, with_vectors=self._with_vector):
-            yield self._page(points)
+    def scan(self) -> Iterator[Points]:
+        fields = {"with_vectors": self._with_vector}
+        return map(self._vectors, self._scroll(self._there, self.points_at_once, **fields))
 
-    def get(
-        self, keys: Sequence[Key], what: backend.What, where: Any = None
-    ) -> Iterable[tuple[Key, Any]]:
+    def get(self, keys: Sequence[Key], what: backend.What, where: Any = None) -> Points:
         fields: dict[str, Any] = {
             "with_payload": WITHOUT_FIELD if what == "payload" else False,
             "with_vectors": self._with_vector if what == "vector" else False,
@@ -115,10 +122,10 @@ class Qdrant(Database):
             both = models.Filter(must=[models.HasIdCondition(has_id=[*keys]), _filter(where)])
             found = [one for some in self._scroll(both, len(keys), **fields) for one in some]
         if what == "vector":
-            return [(one.id, self._vector_of(one)) for one in found]
+            return self._vectors(found)
         return [(one.id, one.payload or {}) for one in found]
 
-    def nearest(self, vectors: FloatArray, k: int, where: Any = None) -> list[Page]:
+    def nearest(self, vectors: FloatArray, k: int, where: Any = None) -> list[Points]:
         only = None if where is None else _filter(where)
         how: Any = {"limit": k, "with_vector": self._with_vector, "filter": only}
         queries = [
@@ -126,7 +133,7 @@ class Qdrant(Database):
             for vector in vectors
         ]
         answers = self.call(self.client.query_batch_points, self.table, queries)
-        return [self._page(answer.points) for answer in answers]
+        return [self._vectors(answer.points) for answer in answers]
 
     def around(self, key: Key, n: int) -> dict[Key, Adjacency]:
         how = {"limit": n, "with_payload": [f"{FIELD}.edges"], "using": self._vector or None}
@@ -149,9 +156,8 @@ class Qdrant(Database):
             found += _records(points)
         return found
 
-    def load_all(self, size: int) -> Iterator[list[backend.Record]]:
-        for points in self._scroll(HAS_ROW, size, with_payload=[FIELD]):
-            yield _records(points)
+    def load_all(self) -> Iterator[list[backend.Record]]:
+        return map(_records, self._scroll(HAS_ROW, self.records_at_once, with_payload=[FIELD]))
 
     def store(self, records: Sequence[backend.Record]) -> None:
         rows = {r["id"]: r for r in records}
@@ -209,12 +215,9 @@ class Qdrant(Database):
             return "404" if gone else "", str(error)
         return "no answer", str(error)
 
-    def _vector_of(self, point: Any) -> Any:
-        own = point.vector
-        return own.get(self._vector) if isinstance(own, dict) else own
-
-    def _page(self, points: Iterable[Any]) -> Page:
-        return self.page((point.id, self._vector_of(point)) for point in points)
+    def _vectors(self, points: Iterable[Any]) -> Points:
+        named = [(point.id, point.vector) for point in points]
+        return [(key, v.get(self._vector) if isinstance(v, dict) else v) for key, v in named]
 
     def _scroll(self, only: Any, size: int, **fields: Any) -> Iterator[list[Any]]:
         options = {"with_payload": False, "limit": size, **fields}

@@ -113,7 +113,7 @@ def check_places(index):
         assert np.isfinite(places).all()
         drawn = backend_of(index)._map
         if drawn is not None and drawn.kind != "graph":
-            projected = drawn._projection.places(index.vectors(ids))
+            projected = drawn.projection.places(index.vectors(ids))
             np.testing.assert_allclose(places, projected, rtol=1e-5, atol=1e-6)
 
 

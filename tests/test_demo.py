@@ -14,7 +14,7 @@ from sklearn.datasets import load_digits
 from rankfold import RAN, Distance, Index
 from rankfold.cli import main
 from rankfold.datasets import load
-from rankfold.demo import Precisions, _example_table, _marks, _reason, run
+from rankfold.demo import Precisions, example_table, reason_for, run, signs
 from rankfold.drawing import Strip, draw_strips
 from rankfold.errors import InputError, MissingExtraError, StorageError
 
@@ -185,7 +185,7 @@ def test_the_command_draws_says_what_shape_does_and_prints_a_line_that_can_be_ty
 )
 def test_verdict_is_plain(plain, shape, sentence):
     precisions = Precisions({20: np.array([plain])}, {20: np.array([shape])})
-    assert _reason(precisions, 0, chosen=False) == sentence
+    assert reason_for(precisions, 0, chosen=False) == sentence
 
 
 def test_equal_gains_are_ordered_by_precision():
@@ -228,7 +228,7 @@ def test_consoles_without_unicode_work(rankers, row, width):
     rankings = {name: ranker.rank(row, top=20) for name, ranker in rankers.items()}
     screen = TextIOWrapper(BytesIO(), encoding="ascii")
     console = Console(file=screen, width=width)
-    console.print(_example_table(load("digits"), row, rankings, _marks(console)))
+    console.print(example_table(load("digits"), row, rankings, signs(console)))
     screen.flush()
     assert b"ok" in screen.buffer.getvalue()
 

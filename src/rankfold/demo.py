@@ -94,8 +94,8 @@ def run(out: Path, query: int | None = None, console: Console | None = None) -> 
     ordered = precisions.from_harm_to_help()
     row = int(ordered[-1]) if query is None else query
     rankings = {name: ranker.rank(row, top=TOP) for name, ranker in rankers.items()}
-    reason = _reason(precisions, row, chosen=query is None)
-    console.print(_example_table(digits, row, rankings, _marks(console)))
+    reason = reason_for(precisions, row, chosen=query is None)
+    console.print(example_table(digits, row, rankings, signs(console)))
     console.print(reason, end="\n\n", highlight=False)
     console.print(_means_table(precisions))
     path = out / "demo.png"
@@ -139,14 +139,15 @@ def _right(data: Dataset, row: int, ranking: Ranking) -> BoolArray:
     return right
 
 
-def _marks(console: Console) -> tuple[str, str]:
+def signs(console: Console) -> tuple[str, str]:
     """Return the signs for wrong and right that the console can show."""
     if console.options.ascii_only:
         return "x", "ok"
     return "[red]✗[/]", "[green]✓[/]"
 
 
-def _reason(precisions: Precisions, row: int, chosen: bool) -> str:
+def reason_for(precisions: Precisions, row: int, chosen: bool) -> str:
+    """Say why a query is shown, or what shape does for it."""
     if chosen:
         return f"Row {row} was chosen to show where shape helps: no other query gains more from it."
     before, after = precisions.plain[TOP][row], precisions.shape[TOP][row]
@@ -164,9 +165,10 @@ def _summary(precisions: Precisions) -> str:
     )
 
 
-def _example_table(
+def example_table(
     data: Dataset, row: int, rankings: dict[str, Ranking], marks: tuple[str, str]
 ) -> Table:
+    """Return the first results of all methods side by side, each marked as wrong or right."""
     title = f"Which images show the same digit as row {row} (digit {data.labels[row]})?"
     table = Table(title=title, show_footer=True, title_style="bold", footer_style="bold")
     # Folding instead of an ellipsis, which not every console can print.

@@ -430,7 +430,7 @@ class Map:
     """
 
     def __init__(self, kind: str, places: FloatArray, projection: Projection | None = None) -> None:
-        self.kind, self._places, self._projection = kind, GrowableArray(places), projection
+        self.kind, self._places, self.projection = kind, GrowableArray(places), projection
 
     @property
     def places(self) -> FloatArray:
@@ -439,8 +439,8 @@ class Map:
 
     def places_of_new(self, engine: DynamicEngine, change: Change) -> FloatArray:
         """Return places for the new points of a change that was not made yet."""
-        if self._projection is not None:
-            return self._projection.places(engine.new_vectors(change))
+        if self.projection is not None:
+            return self.projection.places(engine.new_vectors(change))
         return among_neighbors(self.places, engine, change)
 
     def append(self, places: FloatArray, n_points: int) -> None:
@@ -451,9 +451,9 @@ class Map:
     def arrays(self, kept: IntArray) -> dict[str, Any]:
         """Return arrays of some slots alone, from which `restore` makes it again."""
         arrays = {"places": self.places[kept]}
-        if self._projection is not None:
-            arrays["places_origin"] = self._projection.origin
-            arrays["places_axes"] = self._projection.axes
+        if self.projection is not None:
+            arrays["places_origin"] = self.projection.origin
+            arrays["places_axes"] = self.projection.axes
         return arrays
 
     @classmethod

@@ -45,7 +45,7 @@ def test_axes_of_a_sample_hold_nearly_all_the_spread_there_is(monkeypatch):
     # The axes themselves may turn in their plane, since the two first spreads are much alike.
     monkeypatch.setattr(layout, "SAMPLE_POINTS", 600)
     made = lay_out(engine(DIGITS), "pca", 5)
-    axes = made._projection.axes
+    axes = made.projection.axes
     axes = axes / np.linalg.norm(axes, axis=0)
     spread = np.linalg.eigvalsh(np.cov(DIGITS.T))
     assert np.var(DIGITS @ axes, axis=0, ddof=1).sum() > 0.98 * spread[-2:].sum()

@@ -72,8 +72,12 @@ def sq_distances(X, query, ids):
     return ((X[ids].astype(np.float64) - query.astype(np.float64)) ** 2).sum(axis=1)
 
 
+def shortcut_of(engine):
+    return engine._indexes["flat"].shortcut
+
+
 def projection_of(engine):
-    return engine._indexes["flat"]._shortcut._projection
+    return shortcut_of(engine).projection
 
 
 @examples(150)
@@ -125,12 +129,10 @@ def test_no_distance_is_longer_in_the_projection(make):
     with changed(N_AXES=8):
         projection = LeadingDirections(X, 0)
         for query in X[:20]:
-            rough = rough_sq_distances_to(
-                projection._held.rows, projection._projected(query[None, :])[0]
-            )
+            (near,) = projection.projected(query[None, :])
+            rough = rough_sq_distances_to(projection.coordinates, near)
             true = np.sqrt(sq_distances(X, query, np.arange(len(X))))
-            length = np.linalg.norm(query - projection._center)
-            assert (np.sqrt(rough) <= true + projection._error * (true + 2 * length) + 1e-19).all()
+            assert (np.sqrt(rough) <= true + projection.error(query, true) + 1e-19).all()
 
 
 def test_too_few_that_are_left_are_not_found_here():
@@ -169,7 +171,7 @@ def test_it_is_used_and_follows_points_that_come_and_go():
             new = curved(rng, 60).astype(np.float32)
             engine.add(new)
             X = np.concatenate([X, new])
-            assert len(projection._held.rows) == engine.n_points == len(X)
+            assert len(projection.coordinates) == engine.n_points == len(X)
             for query in (X[gone[:8]] + X[-8:]) / 2:
                 expected = nearest(X, query, 5, engine.alive)
                 found = engine.search(query[None, :], 5).indices[0]
@@ -185,9 +187,8 @@ def test_it_is_given_up_where_it_rules_out_too_little():
     with changed(**ANYTHING):
         engine = FaissEngine(X, index="flat")
         found = engine.search(X[:1] + 0.01, 10)
-        shortcut = engine._indexes["flat"]._shortcut
-        assert shortcut._projection is None
-        assert shortcut._patience == math.inf
+        assert projection_of(engine) is None
+        assert shortcut_of(engine).patience == math.inf
     expected = ExactEngine(X).search(X[:1] + np.float32(0.01), 10)
     np.testing.assert_array_equal(found.indices, expected.indices)
 

@@ -354,7 +354,7 @@ def test_others_are_answered_while_a_long_body_is_parsed(monkeypatch):
 
 def test_others_are_answered_while_a_long_body_is_checked(monkeypatch):
     app = create_app({})
-    begun, answered, check = Event(), Event(), middleware._checked
+    begun, answered, check = Event(), Event(), middleware.checked_body
     threads = []
 
     def patient(sent, model):
@@ -364,7 +364,7 @@ def test_others_are_answered_while_a_long_body_is_checked(monkeypatch):
             assert answered.wait(30)
         return check(sent, model)
 
-    monkeypatch.setattr(middleware, "_checked", patient)
+    monkeypatch.setattr(middleware, "checked_body", patient)
     long = {"words": "a" * 100_000}
     with running(app) as client, ThreadPoolExecutor(1) as another:
         found = another.submit(client.post, "/v1/indexes/two-moons/find", json=long)

@@ -260,7 +260,7 @@ class FlatIndex:
     efforts: tuple[int, ...] = (PRODUCTS, DIFFERENCES)
 
     def __init__(self, points: FloatArray, seed: int, _shown: Shown = unseen) -> None:
-        self.points, self._shortcut = points, Shortcut(seed)
+        self.points, self.shortcut = points, Shortcut(seed)
         self._largest_norm = _largest_norm(points)
 
     def scanned(self, effort: int) -> int:
@@ -277,7 +277,7 @@ class FlatIndex:
         found = np.full((len(queries), k), NOBODY, dtype=np.int64)
         waiting, wanted, n_points = np.arange(len(queries)), k, len(self.points)
         if len(queries) < FEW_QUERIES:
-            waiting = self._shortcut.answer(self.points, queries, alive, found)
+            waiting = self.shortcut.answer(self.points, queries, alive, found)
         enough = k if alive is None else min(k, int(np.count_nonzero(alive)))
         while len(waiting):
             rows = self._nearest(queries[waiting], wanted, effort)
@@ -314,7 +314,7 @@ class FlatIndex:
     def add(self, points: FloatArray, n_added: int) -> None:
         """Look at the new array from now on."""
         self.points = points
-        self._shortcut.add(points, n_added)
+        self.shortcut.add(points, n_added)
         added = points[len(points) - n_added :]
         self._largest_norm = max(self._largest_norm, _largest_norm(added))
 

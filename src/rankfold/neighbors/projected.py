@@ -8,6 +8,7 @@ all of them.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -50,15 +51,16 @@ class Shortcut:
     """
 
     def __init__(self, seed: int) -> None:
-        self._seed, self._patience = seed, float(PATIENCE)
-        self._projection: LeadingDirections | None = None
+        self._seed, self.patience = seed, float(PATIENCE)
+        """Queries that still look at all points before there is a projection."""
+        self.projection: LeadingDirections | None = None
 
     def answer(
         self, points: FloatArray, queries: FloatArray, alive: BoolArray | None, found: IntArray
     ) -> IntArray:
         """Write the nearest points of queries into rows of ``found``; return the rows it cannot."""
         unanswered = np.arange(len(queries))
-        projection = self._projection or self._made(points, len(queries))
+        projection = self.projection or self._made(points, len(queries))
         if projection is None:
             return unanswered
         answered = np.zeros(len(queries), dtype=bool)
@@ -70,21 +72,21 @@ class Shortcut:
 
     def add(self, points: FloatArray, n_added: int) -> None:
         """Take in the last so many of all points; directions stay as they are."""
-        if self._projection is not None:
-            self._projection.add(points[len(points) - n_added :])
+        if self.projection is not None:
+            self.projection.add(points[len(points) - n_added :])
 
     def _made(self, points: FloatArray, n_queries: int) -> LeadingDirections | None:
         if points.shape[1] < LEAST_FEATURES or points.size < LEAST_SIZE:
             return None
-        self._patience -= n_queries
-        if self._patience >= 0:
+        self.patience -= n_queries
+        if self.patience >= 0:
             return None
         projection = LeadingDirections(points, self._seed)
         if projection.separates(points):
-            self._projection = projection
+            self.projection = projection
         else:
-            self._patience = math.inf
-        return self._projection
+            self.patience = math.inf
+        return self.projection
 
 
 class LeadingDirections:
@@ -109,11 +111,11 @@ class LeadingDirections:
             axes = _orthogonal(sample.T @ (sample @ axes))
         self._axes = axes.astype(np.float32)
         self._error = EPS * points.shape[1] * math.sqrt(N_AXES)
-        self._held = GrowableArray(self._projected(points))
+        self._held = GrowableArray(self.projected(points))
 
     def add(self, points: FloatArray) -> None:
         """Take in points."""
-        self._held.append(self._projected(points))
+        self._held.append(self.projected(points))
 
     def separates(self, points: FloatArray) -> bool:
         """Say whether it leaves few enough points to measure, for most of some points."""
@@ -139,19 +141,30 @@ class LeadingDirections:
             lists, _ = refine(points, query[None, :], near[None, :], None, k)
             return lists.indices[0], float(lists.sq_distances[0, -1])
 
-        rough = rough_sq_distances_to(self._held.rows, self._projected(query[None, :])[0])
+        rough = rough_sq_distances_to(self.coordinates, self.projected(query[None, :])[0])
         if alive is not None:
             rough[~alive] = np.inf
         edge = float(np.partition(rough, n_seeds - 1)[n_seeds - 1])
         seeds = measured(edge) if edge < math.inf else None
         if seeds is None:
             return None
-        reach, length = math.sqrt(seeds[1]), float(np.linalg.norm(query - self._center))
-        bound = (reach + self._error * (reach + 2 * length)) ** 2 + TINY
+        reach = math.sqrt(seeds[1])
+        bound = (reach + float(self.error(query, reach))) ** 2 + TINY
         found = measured(bound) if bound >= edge else seeds
         return None if found is None else found[0]
 
-    def _projected(self, vectors: FloatArray) -> FloatArray:
+    @property
+    def coordinates(self) -> FloatArray:
+        """All points in the projection."""
+        return self._held.rows
+
+    def error(self, query: FloatArray, distances: Any) -> Any:
+        """Return by how much points at some distances from a query may seem further in it."""
+        length = float(np.linalg.norm(query - self._center))
+        return self._error * (distances + 2 * length)
+
+    def projected(self, vectors: FloatArray) -> FloatArray:
+        """Return vectors in the projection."""
         coordinates = np.empty((len(vectors), N_AXES), dtype=np.float32)
         for start in range(0, len(vectors), BLOCK_ROWS):
             rows = slice(start, start + BLOCK_ROWS)

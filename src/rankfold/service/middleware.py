@@ -371,7 +371,7 @@ class ParsingRoute(APIRoute):
                 found = await one.call(**_taken(one, asked))  # type: ignore[misc]
                 if one.name is not None:
                     given[one.name] = found
-            given[body_name] = await asked.worked(_checked, sent, model)
+            given[body_name] = await asked.worked(checked_body, sent, model)
             answer: Response = await self.endpoint(**given)
             return answer
 
@@ -410,7 +410,7 @@ def _taken(dependant: Dependant, request: Request) -> dict[str, Any]:
     return taken
 
 
-def _checked(sent: Any, model: type[Model]) -> Model:
+def checked_body(sent: Any, model: type[Model]) -> Model:
     """Return a body as its model; a RequestValidationError where it does not fit."""
     try:
         return model.model_validate(sent)

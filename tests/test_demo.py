@@ -204,7 +204,9 @@ def test_query_must_be_a_row(tmp_path, wrong):
 def test_command_turns_errors_into_one_line(tmp_path):
     result = CliRunner().invoke(main, ["demo", "--out", str(tmp_path), "--query", "-1"])
     assert result.exit_code == 2
-    assert result.output == "Error: query is -1, but must be a row of the digits, from 0 to 1796.\n"
+    assert (
+        result.output == "Error: --query is -1, but must be a row of the digits, from 0 to 1796.\n"
+    )
     (tmp_path / "file").touch()
     result = CliRunner().invoke(main, ["demo", "--out", str(tmp_path / "file" / "below")])
     assert result.exit_code == 1

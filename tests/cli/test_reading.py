@@ -62,7 +62,6 @@ def test_listed_ids_are_numbers_if_all_are(call, files, name, ids):
         (["points.csv", "--payload", "double.csv"], "'a'"),
         (["clash.csv", "--payload", "named.csv"], "have a column 'colour'; leave one out"),
         (["points.csv", "--payload", "id_column.csv"], "there is no file 'id_column.csv'"),
-        (["points.csv", "--vector-columns", "x,z"], "has no column 'z'"),
     ],
 )
 def test_what_does_not_fit_is_refused(call, files, tmp_path, words, message):
@@ -70,4 +69,11 @@ def test_what_does_not_fit_is_refused(call, files, tmp_path, words, message):
     assert (result.exit_code, result.stdout) == (1, "")
     assert message in result.stderr
     assert result.stderr.count("\n") == 1
+    assert not (tmp_path / "p").exists()
+
+
+def test_columns_that_are_not_there_are_a_wrong_command_line(call, files, tmp_path):
+    result = call("index", "build", "points.csv", "--vector-columns", "x,z", "-o", "p")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "has no column 'z'" in result.stderr
     assert not (tmp_path / "p").exists()

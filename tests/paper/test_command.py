@@ -117,9 +117,9 @@ def test_patterns_need_no_files(tmp_path):
 @pytest.mark.parametrize(
     ("words", "status", "message"),
     [
-        (["--only", "cats"], 1, "only names 'cats', but must be some of yale, orl, usps"),
+        (["--only", "cats"], 2, "only names 'cats', but must be some of yale, orl, usps"),
         (["--only", "yale", "--folder", "nowhere"], 1, "yale_diff.mat is not in 'nowhere'"),
-        (["--only", "moons", "--jobs", "0"], 1, "n_jobs is 0"),
+        (["--only", "moons", "--jobs", "0"], 2, "0 is not in the range"),
         (["--format", "pdf"], 2, "'pdf' is not one of"),
         (["--tables", "nowhere.toml"], 2, "does not exist"),
     ],

@@ -182,6 +182,8 @@ class DynamicEngine:
     array([3, 0], dtype=int32)
     """
 
+    tie_order = None
+
     def __init__(
         self,
         points: HeldPoints,
@@ -301,10 +303,6 @@ class DynamicEngine:
         if len(query.vectors):
             examples = np.concatenate([examples, self._points.held(query.vectors)])
         return sq_distances_between(examples, self.points, points)
-
-    def tie_order(self, points: IntArray) -> IntArray:
-        """Return the points themselves: ties go to the smaller index."""
-        return points
 
     def pairs(self, indices: IntArray) -> FloatArray:
         """Measure the squared distances of a few points of the database to each other."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -43,6 +43,13 @@ class Engine(Protocol):
     def exact(self) -> bool:
         """Whether a search looks at every point, so that none can be missed."""
 
+    @property
+    def tie_order(self) -> Callable[[IntArray], IntArray] | None:
+        """Returns a number for each of some points, of which the smallest wins a tie.
+
+        None where the smaller index does.
+        """
+
     def search(self, vectors: FloatArray, k: int) -> Neighbors:
         """Find the ``k`` nearest points of the database for vectors from anywhere."""
 
@@ -64,9 +71,6 @@ class Engine(Protocol):
 
         One row for each of its points, then one for each of its vectors.
         """
-
-    def tie_order(self, points: IntArray) -> IntArray:
-        """Return a number for each of some points, of which the smallest wins a tie."""
 
     def pairs(self, indices: IntArray) -> FloatArray:
         """Measure the squared distances of a few points of the database to each other."""

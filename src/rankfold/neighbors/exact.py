@@ -85,7 +85,7 @@ class ExactEngine:
     array([[1, 0]])
     """
 
-    alive = None
+    alive = tie_order = None
 
     def __init__(self, X: FloatArray, metric: str = "euclidean", block_bytes: int = 2**26) -> None:
         check_choice(metric, "metric", METRICS)
@@ -163,10 +163,6 @@ class ExactEngine:
         examples = np.concatenate([self.points[query.indices], vectors])
         between: FloatArray = spatial.distance.cdist(examples, self.points[points], "sqeuclidean")
         return between
-
-    def tie_order(self, points: IntArray) -> IntArray:
-        """Return the points themselves: ties go to the smaller index."""
-        return points
 
     def pairs(self, indices: IntArray) -> FloatArray:
         """Measure the squared distances of a few points of the database to each other."""

@@ -175,6 +175,8 @@ class FaissEngine:
     array([[1, 0]], dtype=int32)
     """
 
+    tie_order = None
+
     _stored_index: dict[str, Any] | None = None
     """Arrays of an index that is not made yet."""
 
@@ -350,10 +352,6 @@ class FaissEngine:
         """Measure the squared distances of some points to each example of a checked query."""
         examples = np.concatenate([self._points[query.indices], self.held(query.vectors)])
         return sq_distances_between(examples, self._points, points)
-
-    def tie_order(self, points: IntArray) -> IntArray:
-        """Return the points themselves: ties go to the smaller index."""
-        return points
 
     def pairs(self, indices: IntArray) -> FloatArray:
         """Measure the squared distances of a few points of the database to each other."""

@@ -51,7 +51,7 @@ class GivenEngine:
     Neighbors(indices=array([[ 1, -1]]), sq_distances=array([[ 4., inf]]))
     """
 
-    alive = None
+    alive = tie_order = None
 
     def __init__(self, graph: Any, metric: str = "precomputed") -> None:
         check_choice(metric, "metric", GIVEN_METRICS)
@@ -114,10 +114,6 @@ class GivenEngine:
     def between(self, query: Query, points: IntArray) -> FloatArray:
         """Return the squared distances of points to each example of a query; inf where unknown."""
         return np.stack([row[points] for row in self.sq_distances(query.indices, query.vectors)])
-
-    def tie_order(self, points: IntArray) -> IntArray:
-        """Return the points themselves: ties go to the smaller index."""
-        return points
 
     def pairs(self, indices: IntArray) -> FloatArray:
         """Return the squared distances of a few points to each other; inf where unknown."""

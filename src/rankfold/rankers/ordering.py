@@ -97,12 +97,12 @@ class Neighborhood(NamedTuple):
 
     def of_listed(self, points: IntArray) -> FloatArray:
         """Return how far points are from the query; inf for those that are not in its list."""
-        u, order = np.full(len(points), np.inf), np.argsort(points)
-        if len(points):
-            places = np.searchsorted(points, self.indices, sorter=order)
-            places = order[places.clip(max=len(points) - 1)]
-            found = points[places] == self.indices
-            u[places[found]] = self.u[found]
+        if not len(self.indices):
+            return np.full(len(points), np.inf)
+        order = np.argsort(self.indices)
+        places = np.searchsorted(self.indices, points, sorter=order)
+        places = order[places.clip(max=len(order) - 1)]
+        u: FloatArray = np.where(self.indices[places] == points, self.u[places], np.inf)
         return u
 
     def most_shape(self, query: Query, points: IntArray, shape: FloatArray) -> float:
@@ -113,7 +113,7 @@ class Neighborhood(NamedTuple):
         """
         if len(query.weights) > 1:
             return np.inf
-        nearest = shape[np.isin(points, self.indices[self.u <= 0])]
+        nearest = shape[_among(points, self.indices[self.u <= 0])]
         return float(nearest.max()) if len(nearest) else np.inf
 
 
@@ -254,14 +254,15 @@ class Fusion(NamedTuple):
         bound = solution.bound
         if self.kind == "reciprocal_rank":
             sq_distances = _mean_sq_distances(engine, query, points)
-            fused = reciprocal_ranks(engine.tie_order(points), sq_distances)
+            fused = reciprocal_ranks(_ties(engine, points), sq_distances)
         else:
             u = hood.of_listed(points)
             beyond = self._beyond(solution, hood, u, shape, cut)
             counted = capped(shape, u, most_shape)
             if len(query.weights) == 1 and most_shape == np.inf:  # the nearest may have any score
                 bound = max(bound, float(shape[u <= 1].max(initial=0.0)))
-            likely, missed = _likely(counted, u, mixture, top)
+            farthest = np.full(len(u), np.inf) if (query.weights <= 0).any() else u
+            likely, missed = _likely(counted, np.minimum(u, 1.0), farthest, mixture, top)
             cut, beyond = cut or len(likely) < len(best), max(beyond, missed)
             best, points, shape, u = best[likely], points[likely], shape[likely], u[likely]
             counted = counted[likely]
@@ -286,17 +287,21 @@ class Fusion(NamedTuple):
     ) -> tuple[FloatArray, FloatArray]:
         """Return how far points are from the query, in its unit, and in squared distance.
 
-        ``listed`` is the former for its neighbours, and inf for all others.
+        ``listed`` is the former for its neighbours, and inf for all others. Only these are
+        measured, unless there are negative examples; squared distances that were not are nan.
         """
         negative = query.weights <= 0
-        rows = engine.between(query, points)
-        mean = np.maximum(_shares(query) @ rows[~negative], 0.0)
-        u = hood.units(mean)
-        # What the list leaves out counts as beyond it, also where a search has missed it.
-        u = np.where(np.isfinite(listed), u, np.maximum(u, 1.0))
-        if negative.any():
-            u = np.where(rows[negative].min(axis=0) < mean, np.inf, u)
-        return u, mean
+        unknown = np.isinf(listed) | bool(negative.any())
+        u, sq_distances = listed.copy(), np.full(len(listed), np.nan)
+        if unknown.any():
+            rows = engine.between(query, points[unknown])
+            mean = np.maximum(_shares(query) @ rows[~negative], 0.0)
+            # What the list leaves out counts as beyond it, also where a search has missed it.
+            far = np.where(np.isfinite(listed[unknown]), listed[unknown], hood.units(mean).clip(1))
+            if negative.any():
+                far = np.where(rows[negative].min(axis=0) < mean, np.inf, far)
+            u[unknown], sq_distances[unknown] = far, mean
+        return u, sq_distances
 
     def everywhere(
         self, engine: Engine, query: Query, hood: Neighborhood, shape: FloatArray, others: BoolArray
@@ -304,9 +309,9 @@ class Fusion(NamedTuple):
         """Fuse the shape scores of all points, of which ``others`` are ranked."""
         mixture, scores = self.mixture(hood.hubness), shape.copy()
         used = np.flatnonzero(others & (shape > 0))
-        used = used[np.lexsort((engine.tie_order(used), -shape[used]))]
+        used = used[np.lexsort((_ties(engine, used), -shape[used]))]
         if self.kind == "reciprocal_rank":
-            used, ties = used[:LEAST_CANDIDATES], engine.tie_order(used[:LEAST_CANDIDATES])
+            used, ties = used[:LEAST_CANDIDATES], _ties(engine, used[:LEAST_CANDIDATES])
             scores[used] = reciprocal_ranks(ties, _mean_sq_distances(engine, query, used))
         else:
             u = hood.of_listed(used)
@@ -334,17 +339,16 @@ class Fusion(NamedTuple):
 
 
 def _likely(
-    shape: FloatArray, listed: FloatArray, mixture: Fused, top: int
+    shape: FloatArray, nearest: FloatArray, farthest: FloatArray, mixture: Fused, top: int
 ) -> tuple[IntArray, float]:
-    """Return the places of the candidates that may be among the best, whatever their distances.
+    """Return the places of the candidates that may be among the best, at whatever distance.
 
-    A point that is not in the query's list is at a distance of 1 at least, and loses the most at
-    the horizon. Beside the places, what a candidate that is left out can score at most.
+    It is between ``nearest`` and ``farthest``. Beside the places, what a candidate that is left out
+    can score at most.
     """
     if mixture.horizon <= 1 or len(shape) <= top:
         return np.arange(len(shape)), -np.inf
-    most = blended(shape, np.where(np.isfinite(listed), 0.0, 1.0), mixture)
-    least = blended(shape, np.full(len(shape), np.inf), mixture)
+    most, least = blended(shape, nearest, mixture), blended(shape, farthest, mixture)
     enough = np.partition(least, len(least) - top)[len(least) - top]
     likely = most >= enough
     return np.flatnonzero(likely), float(most[~likely].max(initial=-np.inf))
@@ -504,7 +508,7 @@ def reordered(
     candidates = Fusion("reciprocal_rank").fuse(engine, query, hood, found, top, np.inf)
     moved = (answer.scores > 0) & ~_among(answer.points, query.indices)
     n_moved = int(np.count_nonzero(moved))
-    ties = engine.tie_order(candidates.points[:n_moved])
+    ties = _ties(engine, candidates.points[:n_moved])
     order = np.empty(len(moved), dtype=np.intp)
     order[moved] = np.lexsort((ties, -candidates.scores[:n_moved]))
     order[~moved] = np.arange(n_moved, len(moved))
@@ -536,6 +540,11 @@ def _among(points: IntArray, indices: IntArray) -> BoolArray:
     return np.isin(points, indices)
 
 
+def _ties(engine: Engine, points: IntArray) -> IntArray:
+    """Return a number for each of some points, of which the smallest wins a tie."""
+    return points if engine.tie_order is None else engine.tie_order(points)
+
+
 def _best(
     engine: Engine, points: IntArray, scores: FloatArray, use: BoolArray, wanted: int
 ) -> IntArray:
@@ -544,7 +553,7 @@ def _best(
     if len(places) > wanted + 1:  # few are sorted where few are wanted
         least = np.partition(-scores[places], wanted)[wanted]
         places = places[-scores[places] <= least]
-    order: IntArray = places[np.lexsort((engine.tie_order(points[places]), -scores[places]))]
+    order: IntArray = places[np.lexsort((_ties(engine, points[places]), -scores[places]))]
     return order[: wanted + 1]
 
 

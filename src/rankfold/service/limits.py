@@ -74,7 +74,7 @@ class Settings:
         not arrived are given up where others wait for theirs.
     running, waiting : int
         Requests that are worked on at a time, half of them light ones, and that may wait for
-        their turn.
+        their turn. More threads than cores would only wait for each other.
 
     Examples
     --------
@@ -95,7 +95,7 @@ class Settings:
     body_timeout: float = 10.0
     send_timeout: float = 30.0
     share: float = 2.0
-    running: int = 4
+    running: int = min(4, max(2, os.cpu_count() or 1))
     waiting: int = 64
 
     def __post_init__(self) -> None:

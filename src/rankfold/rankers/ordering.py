@@ -346,7 +346,7 @@ def _likely(
     It is between ``nearest`` and ``farthest``. Beside the places, what a candidate that is left out
     can score at most.
     """
-    if mixture.horizon <= 1 or len(shape) <= top:
+    if len(shape) <= top:
         return np.arange(len(shape)), -np.inf
     most, least = blended(shape, nearest, mixture), blended(shape, farthest, mixture)
     enough = np.partition(least, len(least) - top)[len(least) - top]

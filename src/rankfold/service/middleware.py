@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sized
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from hmac import compare_digest
 from inspect import iscoroutinefunction
 from time import monotonic
@@ -437,7 +438,8 @@ def protect(
         Names of those that wait for databases: each has a limiter of its own.
     """
     limiter = Limiter(settings)
-    own = {name: Limiter(settings) for name in remote}
+    waiting = replace(settings, running=2 * settings.running)  # for databases, not for a core
+    own = {name: Limiter(waiting) for name in remote}
     metrics = ServiceMetrics([limiter, *own.values()], indexes)
     app.state.settings, app.state.limiter, app.state.metrics = settings, limiter, metrics
     app.state.limiters = own

@@ -15,7 +15,7 @@ from rankfold.check import check_choice
 from rankfold.errors import InputError, MissingExtraError
 from rankfold.graph.adaptive import adaptive_weights, interpolating
 from rankfold.graph.symmetric import link
-from rankfold.neighbors import Change, DynamicEngine
+from rankfold.neighbors import Change, DynamicEngine, merge_lists
 from rankfold.neighbors.lists import GrowableArray
 from rankfold.types import NOBODY, BoolArray, FloatArray, IntArray, Neighbors
 
@@ -342,7 +342,7 @@ def _nearest_old(engine: DynamicEngine, change: Change) -> Neighbors:
     new = change.rows >= engine.n_points
     lists = change.lists.take(np.flatnonzero(new))
     known = lists.indices < engine.n_points
-    old = Neighbors.merge(
+    old = merge_lists(
         [Neighbors(np.where(known, lists.indices, NOBODY), lists.sq_distances)], width
     )
     alone = old.indices[:, 0] == NOBODY

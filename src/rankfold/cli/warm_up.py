@@ -68,9 +68,10 @@ def all_else() -> list[Any]:
 
     from rankfold.graph import collective, symmetric
     from rankfold.graph import kernels as graph_kernels
-    from rankfold.neighbors import kernels
-    from rankfold.rankers import region_steps
+    from rankfold.neighbors import ExactEngine, kernels
+    from rankfold.rankers import blend, region_steps
     from rankfold.rankers.graph_step import Choosing, GraphStep
+    from rankfold.rankers.ordering import Fusion
     from rankfold.rankers.region_steps import RegionSteps
     from rankfold.solvers import Boundary, RegionSolver, System, gradients, memory
     from rankfold.solvers.arrays import NOT_BEGUN, Batch
@@ -94,14 +95,20 @@ def all_else() -> list[Any]:
         )  # fmt: skip
         steps.learn_scores(steps.first, Solution(one, np.ones(1), 0.0))
         steps.objective(steps.first, None)
+    fused = Solution(np.array([1, 2, 0]), np.ones(3), 0.0, complete=False)
+    engine, near = ExactEngine(np.arange(4.0)[:, None]), Neighbors(lists[:1], np.ones((1, 2)))
+    Fusion.of("auto").best(
+        engine, Query(one, np.empty((0, 1)), np.ones(1)), near.indices[0], near.sq_distances[0],
+        np.ones(4), fused, 1,
+    )  # fmt: skip
     found = collective.profiles(small_graph(np.float64), 1.0, 1e-3, n_jobs=1)
     collective.lifts(found, lists, n_jobs=1)
-    points, near = np.ones((4, 2), dtype=np.float32), np.array([[1, 2]])
-    kernels.refine(points, points[:1], near, None, 1)
+    points, rows = np.ones((4, 2), dtype=np.float32), np.array([[1, 2]])
+    kernels.refine(points, points[:1], rows, None, 1)
     kernels.sq_distances_to(points, points[0])
-    kernels.sq_distances_among(points, near[0], points[0])
+    kernels.sq_distances_among(points, rows[0], points[0])
     kernels.rough_sq_distances_to(points, points[0])
-    modules = (gradients, graph_kernels, kernels, region_steps)
+    modules = (blend, gradients, graph_kernels, kernels, region_steps)
     named = [value for module in modules for value in vars(module).values()]
     return [value for value in named if hasattr(value, "stats") and value.stats.cache_path]
 

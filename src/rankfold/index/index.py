@@ -318,7 +318,7 @@ class Index:
             parameters=parameters,
         )
         rows = () if vectors is None else check_rows(vectors)
-        asked = [replace(settings, ids=one) for one in as_list(ids)]
+        asked = settings.of_each(as_list(ids))
         asked += [replace(settings, vectors=one) for one in rows]
         if texts is not None:
             made = self._texts.of_query(texts)

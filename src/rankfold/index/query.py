@@ -32,7 +32,7 @@ from rankfold.neighbors import Engine, plain_sq_distances
 from rankfold.rankers import RANKERS, Distance, Ranker
 from rankfold.rankers.ordering import Fusion, reordered, with_unreached
 from rankfold.storage import Store
-from rankfold.types import FloatArray, IntArray, Query, Ranking
+from rankfold.types import FloatArray, IntArray, Query, Ranking, changed
 
 FIRST_SURPLUS, GROWTH = 2.0, 4
 """How many more points are ranked at first than should do, and how many more after that."""
@@ -96,6 +96,11 @@ class IndexQuery:
         others = (self.vectors, self.text_vectors, self.negative_vectors, self.weights)
         alone = not self.negative and all(one is None for one in others)
         object.__setattr__(self, "is_one_id", alone and len(self.ids) == 1)
+
+    def of_each(self, ids: list[Any]) -> list[IndexQuery]:
+        """Return a query for each of some points; this one has no examples, and is checked."""
+        given = map(as_list, ids)
+        return [changed(self, ids=some, is_one_id=len(some) == 1) for some in given]
 
     def query(self, store: Store, n_features: int) -> Query:
         """Return the query in terms of slots: positive examples first, ids before vectors."""

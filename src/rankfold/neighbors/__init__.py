@@ -5,6 +5,7 @@ from __future__ import annotations
 from rankfold.neighbors.distances import (
     GIVEN_METRICS,
     mean_sq_distances,
+    merge_lists,
     plain_sq_distances,
     positive_shares,
 )
@@ -45,6 +46,7 @@ __all__ = [
     "intrinsic_dimension",
     "live_points",
     "mean_sq_distances",
+    "merge_lists",
     "plain_sq_distances",
     "positive_shares",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -163,7 +164,7 @@ def nearest_columns(sq_distances: FloatArray, k: int, own: IntArray | None) -> N
     place = np.arange(len(rows)) - starts[rows]
     kept = place < width
     chosen = order[kept].reshape(n_rows, width)
-    return Neighbors.merge([Neighbors(columns[chosen], values[chosen])], k, own)
+    return merge_lists([Neighbors(columns[chosen], values[chosen])], k, own)
 
 
 def without_unknown(lists: Neighbors) -> Neighbors:
@@ -198,5 +199,64 @@ def measure_all(
             part = nearest_columns(sq_distances, k + 1, None)
             shifted = np.where(np.isinf(part.sq_distances), NOBODY, part.indices + start)
             parts.append(Neighbors(shifted, part.sq_distances))
-        found.append(Neighbors.merge(parts, k, block_own))
-    return Neighbors.stack(found, k)
+        found.append(merge_lists(parts, k, block_own))
+    return stack_lists(found, k)
+
+
+def merge_lists(parts: Sequence[Neighbors], width: int, own: IntArray | None = None) -> Neighbors:
+    """Join lists that speak of the same rows into one sorted list of ``width``.
+
+    This is the one place that decides whether a point is its own neighbour:
+    index ``own[i]`` never enters row ``i``. An index found twice counts once,
+    at its smaller distance.
+
+    Parameters
+    ----------
+    parts : sequence of Neighbors
+        Lists with equal numbers of rows, in any order within a row.
+    width : int
+        Length of the merged lists; short ones are filled up.
+    own : array of int, shape (n_rows,), optional
+        The index each row has in the database, -1 where it has none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> near = Neighbors(np.array([[0, 4]]), np.array([[0.0, 2.0]]))
+    >>> far = Neighbors(np.array([[7, 4]]), np.array([[1.0, 2.0]]))
+    >>> merge_lists([near, far], width=3, own=np.array([0])).indices
+    array([[ 7,  4, -1]])
+    """
+    indices = np.concatenate([part.indices for part in parts], axis=1)
+    sq_distances = np.concatenate([part.sq_distances for part in parts], axis=1)
+    if own is not None:
+        indices = np.where(indices == own[:, None], NOBODY, indices)
+    indices, sq_distances = _sort_rows(indices, sq_distances, by_index_first=True)
+    repeated = np.zeros(indices.shape, dtype=bool)
+    repeated[:, 1:] = indices[:, 1:] == indices[:, :-1]
+    indices = np.where(repeated, NOBODY, indices)
+    sq_distances = np.where(indices == NOBODY, np.inf, sq_distances)
+    indices, sq_distances = _sort_rows(indices, sq_distances)
+    missing = max(0, width - indices.shape[1])
+    return Neighbors(
+        np.pad(indices[:, :width], ((0, 0), (0, missing)), constant_values=NOBODY),
+        np.pad(sq_distances[:, :width], ((0, 0), (0, missing)), constant_values=np.inf),
+    )
+
+
+def stack_lists(blocks: Sequence[Neighbors], width: int) -> Neighbors:
+    """Put lists of different rows below each other; each is so long."""
+    if not blocks:
+        return Neighbors(np.empty((0, width), dtype=np.intp), np.empty((0, width)))
+    return Neighbors(
+        np.concatenate([block.indices for block in blocks]),
+        np.concatenate([block.sq_distances for block in blocks]),
+    )
+
+
+def _sort_rows(
+    indices: IntArray, sq_distances: FloatArray, by_index_first: bool = False
+) -> tuple[IntArray, FloatArray]:
+    keys = (sq_distances, indices) if by_index_first else (indices, sq_distances)
+    order = np.lexsort(keys, axis=-1)
+    return np.take_along_axis(indices, order, 1), np.take_along_axis(sq_distances, order, 1)

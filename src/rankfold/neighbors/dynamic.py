@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from rankfold.check import check_choice, check_count, check_indices, check_positive, check_share
 from rankfold.errors import InputError
-from rankfold.neighbors.distances import GIVEN_METRICS, sq_distances_between
+from rankfold.neighbors.distances import GIVEN_METRICS, merge_lists, sq_distances_between
 from rankfold.neighbors.exact import EXACT_LIMIT, ExactEngine, choose_engine
 from rankfold.neighbors.faiss_engine import FaissEngine
 from rankfold.neighbors.faiss_indexes import INDEXES
@@ -149,7 +149,7 @@ class ChangePlanner(NamedTuple):
         if len(added) > 1:
             new = self.points.among(added, width)
             named = np.where(new.indices == NOBODY, NOBODY, new.indices + first)
-            fresh = Neighbors.merge([old, Neighbors(named, new.sq_distances)], width)
+            fresh = merge_lists([old, Neighbors(named, new.sq_distances)], width)
         rows, places = np.unique(entering.lists, return_inverse=True)
         entered = Patch(rows, inserted(self.stored.present(rows, patch), places, entering))
         return patch.joined(entered).joined(Patch(first + own, self.stored.shaped(fresh)))

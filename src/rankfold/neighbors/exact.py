@@ -23,9 +23,11 @@ from rankfold.neighbors.distances import (
     measure_all,
     measured_candidates,
     measured_row,
+    merge_lists,
     nearest_columns,
     plain_sq_distances,
     row_blocks,
+    stack_lists,
     without_unknown,
 )
 from rankfold.neighbors.faiss_engine import FaissEngine
@@ -209,7 +211,7 @@ class ExactEngine:
         for rows in row_blocks(len(chosen), row_size, self.block_bytes):
             block_own = None if own is None else own[rows]
             blocks.append(search_block(queries[chosen[rows]], k, block_own))
-        return Neighbors.stack(blocks, k)
+        return stack_lists(blocks, k)
 
     def _search_distances(self, rows: FloatArray, k: int, own: IntArray | None) -> Neighbors:
         return nearest_columns(self._squared(rows), k, own)
@@ -230,7 +232,7 @@ class ExactEngine:
         lengths = np.sqrt(np.einsum("ij,ij->i", queries, queries, dtype=np.float64))
         eps = np.finfo(np.float64).eps
         rounding = 4 * (self.n_features + 8) * eps * (lengths + self._largest_norm) ** 2
-        merged = Neighbors.merge([Neighbors(indices, sq_distances)], k, own)
+        merged = merge_lists([Neighbors(indices, sq_distances)], k, own)
         doubtful = merged.sq_distances[:, -1] >= rough[:, -1] - rounding
         if doubtful.any():
             own_doubtful = None if own is None else own[doubtful]

@@ -17,6 +17,7 @@ from rankfold.errors import InputError
 from rankfold.neighbors.distances import (
     SinglePrecision,
     measure_all,
+    merge_lists,
     positive_shares,
     sq_distances_between,
 )
@@ -331,7 +332,7 @@ class FaissEngine:
             examples, self._points[others], "sqeuclidean"
         )
         measured = Neighbors(others[None, :], sq_distances[None, :].astype(np.float32))
-        return Neighbors.merge([measured], k)
+        return merge_lists([measured], k)
 
     def sq_distances(self, indices: IntArray, vectors: FloatArray) -> Iterator[FloatArray]:
         """Measure everything: one row of squared distances per point, then one per vector."""

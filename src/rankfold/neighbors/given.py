@@ -14,6 +14,7 @@ from rankfold.check import ZERO, check_choice, check_distances, check_vectors
 from rankfold.errors import InputError
 from rankfold.neighbors.distances import (
     GIVEN_METRICS,
+    merge_lists,
     nearest_columns,
     plain_sq_distances,
     without_unknown,
@@ -97,7 +98,7 @@ class GivenEngine:
         others = np.setdiff1d(np.arange(self.n_points), query.indices)
         found = others[np.lexsort((others, total[others]))][:k]
         part = Neighbors(found[None, :], total[None, found])
-        return Neighbors.merge([part], k)
+        return merge_lists([part], k)
 
     def sq_distances(self, indices: IntArray, vectors: FloatArray) -> Iterator[FloatArray]:
         """Return one row of squared distances per point, then one per vector; inf where unknown."""

@@ -427,6 +427,12 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
 
         The neighbours of its vectors may be known already.
         """
+        known = self._relative_degrees
+        degrees_of = self._degrees_of if known is None else known.take
+        return Neighborhood.of(query, *self._near(query, unseen), degrees_of)
+
+    def _near(self, query: Query, unseen: Neighbors | None) -> tuple[IntArray, FloatArray]:
+        """Return the points near a checked query, and their squared distances."""
         engine, width, n_indices = self.engine_, self._unit_neighbors + 1, len(query.indices)
         (positive,) = np.nonzero(query.weights > 0)
         row = int(positive[0])
@@ -439,9 +445,7 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
             lists, row = self._lists, int(query.indices[row])
         else:
             lists, row = engine.rows(query.indices[row : row + 1], width), 0
-        near = lists.indices[row, :width], lists.sq_distances[row, :width]
-        known = self._relative_degrees
-        return Neighborhood.of(query, *near, self._degrees_of if known is None else known.take)
+        return lists.indices[row, :width], lists.sq_distances[row, :width]
 
     def _degrees_of(self, points: IntArray) -> FloatArray:
         """Return the degrees of points beside the mean of all, where they were not kept."""
@@ -480,13 +484,17 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
         for query, near, (solution, trace) in solved:
             unsolved += not solution.converged
             unfinished += trace is not None and trace.stopped == "max_iter"
-            allowed, candidates = self._allowed(query, solution), None
-            if fuses:
+            allowed, candidates, answer = self._allowed(query, solution), None, None
+            if fuses and not include_query and len(query.weights) == 1:
+                listed = self._near(query, near)
+                answer = fusion.best(engine, query, *listed, self._relative_degrees, allowed, top)
+            if fuses and answer is None:
                 hood = self.hood(query, near)
                 up = solution.scores > 0
                 most = hood.most_shape(query, solution.points[up], solution.scores[up])
                 candidates = fusion.fuse(engine, query, hood, allowed, top, most)
-            answer = ordered(engine, query, allowed, top, include_query, candidates)
+            if answer is None:
+                answer = ordered(engine, query, allowed, top, include_query, candidates)
             rankings.append(Ranking(answer, trace))
         if unfinished:
             warn_caller(

@@ -11,6 +11,7 @@ import numpy as np
 from rankfold.neighbors import GIVEN_METRICS, Engine, live_points
 from rankfold.solvers.system import EPS, Wanted, without_noise
 from rankfold.types import (
+    NOBODY,
     BoolArray,
     FloatArray,
     Fused,
@@ -41,6 +42,9 @@ FUSION_NEIGHBORS = 10
 
 ROUNDING = 1e-5
 """Squared distances that differ by no more than this share may be the same."""
+
+FEW_RESULTS = 200
+"""So many at most are put in order one by one, as they are found."""
 
 RANK_OFFSET = 60
 """What reciprocal rank fusion adds to every rank (Cormack, Clarke and Buettcher, SIGIR 2009)."""
@@ -228,6 +232,63 @@ class Fusion(NamedTuple):
         """Return what is mixed for a query whose neighbours have this degree beside the mean."""
         horizon = float(np.interp(hubness, HUBNESS, HORIZONS))
         return Fused(self.kind, self.weight, horizon, hubness)
+
+    def best(
+        self,
+        engine: Engine,
+        query: Query,
+        near: IntArray,
+        sq_distances: FloatArray,
+        degrees: FloatArray | None,
+        solution: Solution,
+        top: int,
+    ) -> Solution | None:
+        """Return what `fuse` and `ordered` do, where compiled code can tell; else None.
+
+        It can where a query has one example, a solution is that of a region, and no distances but
+        those of neighbours matter: in most queries. ``near`` and ``sq_distances`` are the list of
+        the query, and degrees those of all points.
+        """
+        others = engine.n_alive - len(query.indices)
+        usual = self.kind == "blend" and len(query.weights) == 1 and not solution.complete
+        usual = usual and engine.tie_order is None and len(solution.points) <= engine.n_alive
+        if not usual or degrees is None or not 0 < top <= min(FEW_RESULTS, others - 1):
+            return None
+        from rankfold.rankers.blend import best_blended  # compiled, and loaded for large data only
+
+        own, most = int(query.indices[0]) if len(query.indices) else NOBODY, self.n_candidates(top)
+        points, scores, shape = np.empty(top, dtype=np.int64), np.empty(top), np.empty(top)
+        known, away = np.array(near, dtype=np.int64), np.array(sq_distances, dtype=np.float64)
+        unknown = np.empty(most, dtype=np.int64)
+        for _ in range(2):  # once more where others than neighbours had to be measured
+            n_unknown, bound, proven, horizon, hubness = best_blended(
+                known, away, len(near), degrees, own, solution.points, solution.scores,
+                solution.bound, solution.certified, most, self.weight, HORIZONS, HUBNESS, ROUNDING,
+                points, scores, shape, unknown,
+            )  # fmt: skip
+            if n_unknown <= 0:
+                break
+            more = unknown[:n_unknown]
+            known = np.concatenate([known, more])
+            away = np.concatenate([away, engine.between(query, more)[0]])
+        if n_unknown:
+            return None
+        distances = np.sqrt(engine.between(query, points)[0])
+        return Solution(
+            points,
+            scores,
+            bound,
+            solution.n_iter,
+            solution.converged,
+            proven,
+            solution.solver,
+            solution.stopped,
+            solution.n_touched,
+            complete=False,
+            shape=shape,
+            distances=distances,
+            fused=Fused(self.kind, self.weight, horizon, hubness),
+        )
 
     def fuse(
         self,

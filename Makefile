@@ -78,7 +78,7 @@ gallery: install
 
 # Before workers would compile the same code at the same time. Meanwhile Python compiles what tests import, for the same
 # reason; the tests tell what is wrong with them.
-$(COMPILED): $(INSTALLED) $(wildcard src/rankfold/*.py src/rankfold/graph/*.py src/rankfold/neighbors/*.py src/rankfold/solvers/*.py)
+$(COMPILED): $(INSTALLED) $(wildcard src/rankfold/*.py src/rankfold/graph/*.py src/rankfold/neighbors/*.py src/rankfold/rankers/*.py src/rankfold/solvers/*.py)
 	@$(BIN)/python -m pytest --collect-only -q >/dev/null 2>&1 & $(BIN)/rankfold warm-up; warmed=$$?; wait; exit $$warmed
 	@touch $(COMPILED)
 

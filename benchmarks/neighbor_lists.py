@@ -240,7 +240,15 @@ def main():
     if arguments.texts:
         rows = table(embeddings(n_points, arguments.features) for n_points in arguments.texts)
         name, title = f"embedding_lists_{arguments.features}", "neighbour lists of embeddings"
-        publish(name, title, intro, {"Embeddings": rows}, judge(rows), docs=arguments.docs)
+        publish(
+            name,
+            title,
+            intro,
+            {"Embeddings": rows},
+            judge(rows),
+            docs=arguments.docs,
+            script="neighbor_lists",
+        )
         return None
     larger = (LARGE,) if arguments.large else ()
     of_texts = table(embeddings(n_points) for n_points in (*TEXTS, *larger))

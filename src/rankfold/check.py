@@ -39,6 +39,8 @@ NAMES_ELSEWHERE = {
     **dict.fromkeys(["mmr", "mmr_lambda", "lambda_mult"], "diversity"),
     **dict.fromkeys(["group_size"], "per_group"),
     **dict.fromkeys(["skip"], "offset"),
+    **dict.fromkeys(["id"], "ids"),
+    **dict.fromkeys(["vector", "embedding", "query_vector"], "vectors"),
 }
 """What arguments are called elsewhere, and here."""
 
@@ -391,8 +393,8 @@ def check_rows(X: Any) -> Any:
     rows = np.asarray(X)
     if rows.ndim != 2:
         raise InputError(
-            f"there are {rows.ndim} dimensions, but must be two, a row for each query; one vector "
-            "is X[None, :]."
+            f"the vectors to search for are an array of {rows.ndim} dimensions, but must be one of "
+            "two, a row for each query: X[None, :] for one vector. `query` takes ids."
         )
     return rows
 

@@ -40,21 +40,21 @@ class MissingExtraError(RankfoldError, ImportError):
     """An optional package is not installed; the message names the extra, and how to install it."""
 
     def __init__(self, package: str, extra: str) -> None:
-        wanted = " ".join(f"'{one}'" for one in brought_by(extra)) or package
+        wanted = " ".join(f"'{one}'" for one in requirements_of(extra)) or package
         super().__init__(
             f"this needs the package {package!r}, which is not installed; the extra {extra!r} "
             f"brings it: pip install {wanted}"
         )
 
 
-def brought_by(extra: str) -> list[str]:
+def requirements_of(extra: str) -> list[str]:
     """Return what an extra of rankfold requires, as pip takes it.
 
     Packages are named, not the extra, so that the command works wherever rankfold came from.
 
     Examples
     --------
-    >>> brought_by("images")
+    >>> requirements_of("images")
     ['pillow>=11.0']
     """
     from importlib.metadata import PackageNotFoundError, requires  # not for every command
@@ -69,9 +69,8 @@ def brought_by(extra: str) -> list[str]:
         inner = re.fullmatch(r"rankfold\[([\w,-]+)\]", name.strip())
         if marker.search(condition) is None:
             continue
-        found += [name.strip()] if inner is None else _all_of(inner[1].split(","))
+        if inner is None:
+            found.append(name.strip())
+        else:
+            found += [one for other in inner[1].split(",") for one in requirements_of(other)]
     return found
-
-
-def _all_of(extras: list[str]) -> list[str]:
-    return [one for extra in extras for one in brought_by(extra)]

@@ -115,7 +115,8 @@ def test_ids_are_found_as_text_first_then_as_whole_number(ask, typed, known):
 def test_text_that_is_no_plain_number_is_no_number(ask):
     result = ask("--id", "08", status=1)
     assert result.stderr == (
-        "Error: there are no points with the ids '08'; ids are taken to the letter.\n"
+        "Error: there are no points with the ids '08'; ids of this index are like 7, and the "
+        "number 1 is not the text '1'.\n"
     )
 
 

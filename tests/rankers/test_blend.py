@@ -88,6 +88,5 @@ def test_it_leaves_to_the_steps_what_it_cannot_tell():
     given = (*near, degrees)
     assert FUSION.best(engine, query, *given, few, 2) is not None
     assert FUSION.best(engine, query, *given, few, 3) is None
-    assert FUSION.best(engine, query, *near, None, few, 2) is None
     assert FUSION.best(engine, two, *given, few, 1) is None
     assert Fusion.of("reciprocal_rank").best(engine, query, *given, few, 2) is None

@@ -275,3 +275,9 @@ def test_a_selection_by_ranks_is_not_proven():
         for top in (3, 8, 12):
             found = index.query(3, where="kind = 1", top=top, fusion="reciprocal_rank")
             assert not found.ranking.solution.certified
+
+
+@pytest.mark.parametrize("top", [8, 50, 100])
+def test_answers_of_small_data_are_certified_whatever_distance_makes_of_them(top):
+    ranker = RAN().fit(datasets.load("digits").X)
+    assert all(ranker.rank(point, top=top).solution.certified for point in range(0, 1797, 120))

@@ -364,7 +364,9 @@ def test_later_alternations_are_within_their_bound_on_the_whole_graph(
             rows[:, graph.columns] = graph.weights.toarray()
             weights[graph.points], weights[:, graph.points] = rows, rows.T
         else:
-            affinity = ranker._alternation._chosen(later=True).choosers.toarray().T.astype(float)
+            affinity = (
+                ranker._alternation._incoming_edges(later=True).sources.toarray().T.astype(float)
+            )
             numbers = numbers_of(turns, ranker.neighbors_)
             for point, count, columns, shares in zip(
                 turns.points, graph.counts, graph.columns, graph.weights, strict=True

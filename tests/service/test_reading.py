@@ -490,7 +490,7 @@ def test_an_answer_holds_only_so_much_payload(texts, monkeypatch, verb, body, fi
 
 
 def test_a_map_holds_only_so_much_of_a_column(texts, monkeypatch):
-    monkeypatch.setattr(handlers, "AT_ONCE", 3)
+    monkeypatch.setattr(handlers, "COUNTED_AT_ONCE", 3)
     monkeypatch.setattr(handlers, "MOST_CHARACTERS", 1000)
     asked = "/v1/indexes/texts/map?column="
     assert texts.get(f"{asked}number").json()["values"] == list(range(20))

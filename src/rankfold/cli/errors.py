@@ -73,12 +73,12 @@ def clear_errors(command: click.Command | None = None) -> Iterator[None]:
             raise click.ClickException(str(error)) from error
         argument = getattr(error, "argument", None) or ""
         message = in_terms_of_options(str(error), command, argument)
-        if told_by(command).isdisjoint(argument.split(".")):
+        if given_parameters(command).isdisjoint(argument.split(".")):
             raise click.ClickException(message) from error
         raise click.UsageError(message) from error
 
 
-def told_by(command: click.Command) -> set[str]:
+def given_parameters(command: click.Command) -> set[str]:
     """Return the parameters of the library whose values stand in a command line itself."""
     settings = click.get_current_context().params.get("settings") or ()
     names = {one.name or "" for one in command.params if one.metavar not in ELSEWHERE}

@@ -68,10 +68,10 @@ def all_else() -> list[Any]:
 
     from rankfold.graph import collective, symmetric
     from rankfold.graph import kernels as graph_kernels
-    from rankfold.neighbors import ExactEngine, kernels
+    from rankfold.neighbors import kernels
     from rankfold.rankers import blend, region_steps
-    from rankfold.rankers.graph_step import Choosing, GraphStep
-    from rankfold.rankers.ordering import Fusion
+    from rankfold.rankers.graph_step import GraphStep, IncomingEdges
+    from rankfold.rankers.ordering import HORIZONS, HUBNESS, ROUNDING
     from rankfold.rankers.region_steps import RegionSteps
     from rankfold.solvers import Boundary, RegionSolver, System, gradients, memory
     from rankfold.solvers.arrays import NOT_BEGUN, Batch
@@ -88,18 +88,18 @@ def all_else() -> list[Any]:
         gradients.solve_whole(solver.arrays, work, batch, 0, NOT_BEGUN, 1e-6, 1.0)
         symmetric.link(lists, weights)
         stored, one = Neighbors(lists, np.ones((4, 2))), np.array([0])
+        edges = IncomingEdges(graph, 0.0, 0.0)
         steps = RegionSteps(
-            GraphStep(1, 1.0, 1.0, 1.0, "own", "stored"), stored, (Choosing(graph, 0.0, 0.0),) * 2,
+            GraphStep(1, 1.0, 1.0, 1.0, "own", "stored"), stored, (edges, edges),
             np.full(4, -1, dtype=np.int32), Query(one, np.empty((0, 1)), np.ones(1)),
             stored.take(one[:0]), Solution(one, np.ones(1), 0.0), 1e-6,
         )  # fmt: skip
         steps.learn_scores(steps.first, Solution(one, np.ones(1), 0.0))
         steps.objective(steps.first, None)
-    fused = Solution(np.array([1, 2, 0]), np.ones(3), 0.0, complete=False)
-    engine, near = ExactEngine(np.arange(4.0)[:, None]), Neighbors(lists[:1], np.ones((1, 2)))
-    Fusion.of("auto").best(
-        engine, Query(one, np.empty((0, 1)), np.ones(1)), near.indices[0], near.sq_distances[0],
-        np.ones(4), fused, 1,
+    blend.best_blended(
+        np.array([1]), np.ones(1), 1, np.ones(4), 0, np.array([1]), np.ones(1), 0.0, False, 1.0,
+        HORIZONS, HUBNESS, ROUNDING, np.empty(1, dtype=np.int64), np.empty(1), np.empty(1),
+        np.empty(1, dtype=np.int64),
     )  # fmt: skip
     found = collective.profiles(small_graph(np.float64), 1.0, 1e-3, n_jobs=1)
     collective.lifts(found, lists, n_jobs=1)

@@ -111,7 +111,7 @@ class Collection:
     [3, 812, 44, 1021, 96]
     """
 
-    writable, outsiders_filter, has_words, is_remote = False, False, False, True
+    writable, outsiders_filter, has_words, waits_for_network = False, False, False, True
 
     def __init__(self, database: Database, *, embedder: str | Embed | None = None) -> None:
         self.database = database

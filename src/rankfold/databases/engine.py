@@ -18,7 +18,6 @@ from rankfold.rankers import RAN, Distance
 from rankfold.rankers import flow as flows
 from rankfold.rankers.base import Unseen
 from rankfold.rankers.distance import signed_shares
-from rankfold.rankers.ordering import Neighborhood
 from rankfold.solvers import (
     DIRECT_LIMIT,
     FetchedGraph,
@@ -120,7 +119,7 @@ class CollectionEngine:
         self.metric: str = self.database.metric
         self.n_features, self.exact = self.database.n_features, self.database.exact
         self.n_alive = graph.n_points
-        self.picky = where is not None or bool(self.hidden)
+        self.is_filtered = where is not None or bool(self.hidden)
 
     @property
     def n_points(self) -> int:
@@ -281,24 +280,24 @@ class CollectionRAN(RAN):
         self, queries: Sequence[Query], wanted: Sequence[Wanted], unseen: Unseen
     ) -> Iterator[tuple[Solution, Trace | None]]:
         """Score the region of each query; all of it where only some points may be results."""
-        if self.engine_.picky:
+        if self.engine_.is_filtered:
             wanted = [Wanted(one.top, self._most(one)) for one in wanted]
         yield from super()._solve(queries, wanted, unseen)
 
     def _allowed(self, query: Query, solution: Solution) -> Solution:
-        if not self.engine_.picky:
+        if not self.engine_.is_filtered:
             return solution
         points, own = solution.points, np.isin(solution.points, query.indices)
         order = np.lexsort((self.engine_.tie_order(points), -solution.scores, own))
         left = order[self.engine_.shown(points[order], query.indices)]
         return solution.take(left, complete=False, certified=False)
 
-    def hood(self, query: Query, unseen: Neighbors | None = None) -> Neighborhood:
-        """Return the neighbourhood of a checked query, among all points."""
+    def _near(self, query: Query, unseen: Neighbors | None) -> tuple[IntArray, FloatArray]:
+        """Return the points near a checked query, among all points."""
         if np.count_nonzero(query.weights > 0) == 1:
-            return super().hood(query, unseen)
+            return super()._near(query, unseen)
         near = self.engine_.nearest(query, self._unit_neighbors + 1, filtered=False)
-        return Neighborhood.of(query, near.indices[0], near.sq_distances[0], self._degrees_of)
+        return near.indices[0], near.sq_distances[0]
 
     def _most(self, one: Wanted) -> int:
         """Return how many points are to be found where only some of them may be results."""

@@ -375,8 +375,9 @@ class TextVectors:
                 "embedder",
             )
         raise InputError(
-            "this index has no embedder that makes vectors of texts; give one when it is opened, "
-            "Index.open(path, embedder='wordllama'), or built.",
+            "this index has no embedder that makes vectors of texts; build it with one "
+            "(`rankfold index build --embedder wordllama`), or give it when the index is opened: "
+            "Index.open(path, embedder='wordllama').",
             "embedder",
         )
 

@@ -499,8 +499,8 @@ def check_names(method: str, parameters: Iterable[str]) -> None:
     for name in parameters:
         if name not in known:
             raise InputError(
-                f"method {method!r} has no parameter {name!r} here; it has "
-                f"{', '.join(known) or 'none'}.{called_here(name)}",
+                f"method {method!r} has no parameter {name!r} here.{called_here(name)} Its own "
+                f"are {', '.join(known) or 'none'}.",
                 name,
             )
 

@@ -65,11 +65,13 @@ class Index:
     400
     """
 
-    writable, outsiders_filter, has_words, is_remote = True, True, True, False
+    writable, outsiders_filter, has_words, waits_for_network = True, True, True, False
 
     def __init__(
         self, backend: FolderBackend, temporary: Path | None = None, embedder: Any = None
     ) -> None:
+        if not isinstance(backend, FolderBackend):
+            raise InputError("an index is made by Index.build(X), or Index.open(path).")
         self._backend, self._executor = backend, QueryExecutor(backend)
         self._texts = TextVectors(lambda: backend.store.settings, embedder)
         self._discard = None if temporary is None else finalize(self, rmtree, temporary, True)

@@ -12,7 +12,7 @@ from scipy import sparse
 from rankfold.graph import ClosedForm
 from rankfold.neighbors import Engine
 from rankfold.parallel import check_stopped
-from rankfold.rankers.graph_step import CandidateLists, Choosing, GraphStep, Rows
+from rankfold.rankers.graph_step import CandidateLists, GraphStep, IncomingEdges, Rows
 from rankfold.solvers import Boundary, DirectSolver, Effort, GradientSolver, System
 from rankfold.types import Ended, FloatArray, IntArray, Neighbors, Query, Solution, Trace
 
@@ -92,7 +92,7 @@ class Alternation:
 
     def __post_init__(self) -> None:
         self._bases: dict[str, Base] = {}
-        self._choosing: dict[str, Choosing] = {}
+        self._incoming: dict[str, IncomingEdges] = {}
         self._places: list[IntArray] = []
 
     def __getstate__(self) -> dict[str, Any]:
@@ -155,7 +155,7 @@ class Alternation:
         if places is None:
             places = np.full(self.engine.n_points, -1, dtype=np.int32)
         step = self._stored_step
-        bases = self._chosen(False), self._chosen(True)
+        bases = self._incoming_edges(False), self._incoming_edges(True)
         steps = RegionSteps(step, self.lists, bases, places, query, unseen, first, self.tol)
         self._places.append(places)
         return steps
@@ -165,18 +165,18 @@ class Alternation:
         stored = self.step.candidates == "all"
         return replace(self.step, candidates="stored") if stored else self.step
 
-    def _chosen(self, later: bool) -> Choosing:
-        """Return who chooses whom in the first graph, or where the S-step finds no score."""
+    def _incoming_edges(self, later: bool) -> IncomingEdges:
+        """Return those of the first graph, or of what the S-step learns at scores zero."""
         name = "later" if later and self.step.gamma == "shared" else "first"
-        if name not in self._choosing:
+        if name not in self._incoming:
             if name == "first":
                 rows = Rows(
                     self.first.affinity(self.engine.n_points), self.first.cost / self.step.unit
                 )
             else:
                 rows = self._learned_at_zero(self._stored_step)
-            self._choosing[name] = Choosing(rows.affinity.T.tocsr(), rows.cost, rows.squares)
-        return self._choosing[name]
+            self._incoming[name] = IncomingEdges(rows.affinity.T.tocsr(), rows.cost, rows.squares)
+        return self._incoming[name]
 
     def base(self, later: bool) -> Base:
         """Return the first graph, or the one that the S-step learns where no score reaches.

@@ -427,9 +427,12 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
 
         The neighbours of its vectors may be known already.
         """
+        return self._hood(query, self._near(query, unseen))
+
+    def _hood(self, query: Query, near: tuple[IntArray, FloatArray]) -> Neighborhood:
         known = self._relative_degrees
         degrees_of = self._degrees_of if known is None else known.take
-        return Neighborhood.of(query, *self._near(query, unseen), degrees_of)
+        return Neighborhood.of(query, *near, degrees_of)
 
     def _near(self, query: Query, unseen: Neighbors | None) -> tuple[IntArray, FloatArray]:
         """Return the points near a checked query, and their squared distances."""
@@ -484,17 +487,17 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
         for query, near, (solution, trace) in solved:
             unsolved += not solution.converged
             unfinished += trace is not None and trace.stopped == "max_iter"
-            allowed, candidates, answer = self._allowed(query, solution), None, None
-            if fuses and not include_query and len(query.weights) == 1:
-                listed = self._near(query, near)
-                answer = fusion.best(engine, query, *listed, self._relative_degrees, allowed, top)
-            if fuses and answer is None:
-                hood = self.hood(query, near)
-                up = solution.scores > 0
-                most = hood.most_shape(query, solution.points[up], solution.scores[up])
-                candidates = fusion.fuse(engine, query, hood, allowed, top, most)
-            if answer is None:
-                answer = ordered(engine, query, allowed, top, include_query, candidates)
+            allowed = self._allowed(query, solution)
+            if not fuses:
+                answer = ordered(engine, query, allowed, top, include_query)
+            else:
+                listed, degrees = self._near(query, near), self._relative_degrees
+                known = None
+                if not (include_query or allowed.complete or degrees is None):
+                    known = fusion.best(engine, query, *listed, degrees, allowed, top)
+                answer = known or self._fused_in_steps(
+                    fusion, query, solution, allowed, listed, top, include_query
+                )
             rankings.append(Ranking(answer, trace))
         if unfinished:
             warn_caller(
@@ -510,6 +513,22 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
                 ConvergenceWarning,
             )
         return rankings
+
+    def _fused_in_steps(
+        self,
+        fusion: Fusion,
+        query: Query,
+        solution: Solution,
+        allowed: Solution,
+        near: tuple[IntArray, FloatArray],
+        top: int,
+        include_query: bool,
+    ) -> Solution:
+        """Fuse the points that may be results with their distances, and put them in order."""
+        engine, hood, up = self.engine_, self._hood(query, near), solution.scores > 0
+        most = hood.most_shape(query, solution.points[up], solution.scores[up])
+        candidates = fusion.fuse(engine, query, hood, allowed, top, most)
+        return ordered(engine, query, allowed, top, include_query, candidates)
 
     def _checked_queries(
         self, queries: Iterable[Query | int], top: int | None, include_query: bool

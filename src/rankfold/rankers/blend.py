@@ -1,4 +1,7 @@
-"""The best points by shape fused with distance, for a query of one example. Compiled."""
+"""The best points by shape fused with distance, for a query of one example. Compiled.
+
+`Fusion.fuse` and `ordered` do the same step by step, for every kind of query.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from rankfold.compilation import compiled
 
 @compiled()
 def best_blended(  # type: ignore[no-untyped-def]
-    near, sq_distances, n_near, degrees, own, points, shape, bound, certified, n_candidates, weight,
+    near, sq_distances, n_near, degrees, own, points, shape, bound, certified, weight,
     horizons, hubs, rounding, found, scores, shapes, unknown,
 ):  # fmt: skip
     """Write the best points of a solution, as `Fusion.fuse` and `ordered` find them.
@@ -24,13 +27,11 @@ def best_blended(  # type: ignore[no-untyped-def]
     degrees : array
         Of all points, beside their mean.
     own : int
-        The query's own point; -1 where it is none.
+        The query's own point; `NOBODY` where it is none.
     points, shape : arrays
         The best by shape, in order, and their scores.
     bound, certified : float, bool
         How far these can be off, and whether they are proven to be the best.
-    n_candidates : int
-        How many of them may be results.
     weight : float
     horizons, hubs : tuples of float
         See `HORIZONS` and `HUBNESS`.
@@ -44,8 +45,8 @@ def best_blended(  # type: ignore[no-untyped-def]
     Returns
     -------
     n_unknown : int
-        How many these are; there are no results yet where there are some. -1 if there are too few
-        points.
+        How many these are; the other values are only meant where it is zero. -1 where there are
+        too few points, or no neighbours.
     bound : float
         How far scores can be off.
     proven : bool
@@ -86,7 +87,7 @@ def best_blended(  # type: ignore[no-untyped-def]
     share = min(max((hubness - hubs[0]) / (hubs[1] - hubs[0]), 0.0), 1.0)
     horizon = horizons[0] + share * (horizons[1] - horizons[0])
 
-    candidates, entries = np.empty(n_candidates, dtype=np.int64), np.empty(n_candidates, np.int64)
+    candidates, entries = np.empty(len(points), np.int64), np.empty(len(points), np.int64)
     n, most = 0, -np.inf  # the shape of the nearest, and of a neighbour at most
     for a in range(len(points)):
         if shape[a] <= 0.0 or points[a] == own:
@@ -96,9 +97,8 @@ def best_blended(  # type: ignore[no-untyped-def]
             at = (at + 1) & (size - 1)
         if places[at] >= 0 and u[places[at]] <= 0.0:
             most = max(most, shape[a])
-        if n < n_candidates:
-            candidates[n], entries[n] = a, places[at]
-            n += 1
+        candidates[n], entries[n] = a, places[at]
+        n += 1
     if n < len(found):
         return -1, bound, False, 0.0, 0.0
     if most == -np.inf:
@@ -112,7 +112,7 @@ def best_blended(  # type: ignore[no-untyped-def]
         away = u[entry] if entry >= 0 else np.inf
         if entry < 0 or (away == np.inf and entry < n_neighbors):
             low = value * most_loss
-            if horizon > 1.0:  # then none of these is a result: those that may be are measured
+            if horizon > 1.0:  # what may be a result is measured first; others score this at most
                 outside = max(outside, value * least_loss)
         else:
             counted = value

@@ -29,13 +29,14 @@ class Rows(NamedTuple):
         return float(np.sum(self.affinity.data.astype(np.float64) ** 2))
 
 
-class Choosing(NamedTuple):
-    """A graph at scores zero: who chooses which point, ``sum d_ij s_ij`` and ``sum s_ij^2``.
+class IncomingEdges(NamedTuple):
+    """A graph at scores zero by the points that edges lead to.
 
-    Row j of ``choosers`` has the points that give a weight to j: it is S'.
+    Row j of ``sources`` has the points that give a weight to j: it is S'. Beside it are
+    ``sum d_ij s_ij`` and ``sum s_ij^2``.
     """
 
-    choosers: sparse.csr_array
+    sources: sparse.csr_array
     cost: float
     squares: float
 

@@ -32,7 +32,7 @@ WEIGHT = 4.0
 """The weight of distance where nothing else is asked for."""
 
 HORIZONS, HUBNESS = (1.0, 2.0), (1.15, 1.30)
-"""The horizon of distance, at or below and at or above these degrees of the query's neighbours."""
+"""Horizons of distance at the ends of this range of hubness, linear in between: see `Fusion`."""
 
 LEAST_CANDIDATES, CANDIDATES_PER_RESULT = 500, 5
 """Points, best by shape, among which results are chosen."""
@@ -44,7 +44,7 @@ ROUNDING = 1e-5
 """Squared distances that differ by no more than this share may be the same."""
 
 FEW_RESULTS = 200
-"""So many at most are put in order one by one, as they are found."""
+"""Most results for which compiled code, which puts them in order by insertion, is used."""
 
 RANK_OFFSET = 60
 """What reciprocal rank fusion adds to every rank (Cormack, Clarke and Buettcher, SIGIR 2009)."""
@@ -239,31 +239,35 @@ class Fusion(NamedTuple):
         query: Query,
         near: IntArray,
         sq_distances: FloatArray,
-        degrees: FloatArray | None,
+        degrees: FloatArray,
         solution: Solution,
         top: int,
     ) -> Solution | None:
-        """Return what `fuse` and `ordered` do, where compiled code can tell; else None.
+        """Return what `fuse` and `ordered` do, in compiled code; None where it does not apply.
 
-        It can where a query has one example, a solution is that of a region, and no distances but
-        those of neighbours matter: in most queries. ``near`` and ``sq_distances`` are the list of
-        the query, and degrees those of all points.
+        It is for the best points of a solution, in order, and applies where a query has one example
+        and at most `FEW_RESULTS` are wanted. Distances of points that are no neighbours are
+        measured where they matter. ``near`` and ``sq_distances`` are the list of the query, and
+        degrees those of all points. tests/rankers/test_blend.py holds both ways together.
         """
         others = engine.n_alive - len(query.indices)
-        usual = self.kind == "blend" and len(query.weights) == 1 and not solution.complete
-        usual = usual and engine.tie_order is None and len(solution.points) <= engine.n_alive
-        if not usual or degrees is None or not 0 < top <= min(FEW_RESULTS, others - 1):
+        usual = self.kind == "blend" and len(query.weights) == 1 and engine.tie_order is None
+        if (
+            not usual
+            or len(solution.points) > engine.n_alive
+            or not 0 < top <= min(FEW_RESULTS, others - 1)
+        ):
             return None
         from rankfold.rankers.blend import best_blended  # compiled, and loaded for large data only
 
-        own, most = int(query.indices[0]) if len(query.indices) else NOBODY, self.n_candidates(top)
+        own = int(query.indices[0]) if len(query.indices) else NOBODY
         points, scores, shape = np.empty(top, dtype=np.int64), np.empty(top), np.empty(top)
         known, away = np.array(near, dtype=np.int64), np.array(sq_distances, dtype=np.float64)
-        unknown = np.empty(most, dtype=np.int64)
+        unknown = np.empty(len(solution.points), dtype=np.int64)
         for _ in range(2):  # once more where others than neighbours had to be measured
             n_unknown, bound, proven, horizon, hubness = best_blended(
                 known, away, len(near), degrees, own, solution.points, solution.scores,
-                solution.bound, solution.certified, most, self.weight, HORIZONS, HUBNESS, ROUNDING,
+                solution.bound, solution.certified, self.weight, HORIZONS, HUBNESS, ROUNDING,
                 points, scores, shape, unknown,
             )  # fmt: skip
             if n_unknown <= 0:
@@ -275,19 +279,21 @@ class Fusion(NamedTuple):
             return None
         distances = np.sqrt(engine.between(query, points)[0])
         return Solution(
-            points,
-            scores,
-            bound,
-            solution.n_iter,
-            solution.converged,
-            proven,
-            solution.solver,
-            solution.stopped,
-            solution.n_touched,
+            points=points,
+            scores=scores,
+            bound=bound,
+            certified=proven,
             complete=False,
             shape=shape,
             distances=distances,
             fused=Fused(self.kind, self.weight, horizon, hubness),
+            n_iter=solution.n_iter,
+            converged=solution.converged,
+            solver=solution.solver,
+            stopped=solution.stopped,
+            n_touched=solution.n_touched,
+            round_trips=solution.round_trips,
+            n_gone=solution.n_gone,
         )
 
     def fuse(
@@ -304,21 +310,22 @@ class Fusion(NamedTuple):
         Points that score zero or less are left to shape. ``most_shape`` is what the shape of a
         neighbour counts at most, see `Neighborhood.most_shape`.
         """
-        mixture, most = self.mixture(hood.hubness), self.n_candidates(top)
-        usable = (solution.scores > 0) & ~_among(solution.points, query.indices)
-        if solution.complete:
-            best = _best(engine, solution.points, solution.scores, usable, most)
-        else:  # they are in order
-            best = np.flatnonzero(usable)
-        cut, best = len(best) > most, best[:most]
+        mixture, by_rank = self.mixture(hood.hubness), self.kind == "reciprocal_rank"
+        usable, cut = (solution.scores > 0) & ~_among(solution.points, query.indices), False
+        best = np.flatnonzero(usable)  # in order, where the solution is not complete
+        if by_rank:
+            most = self.n_candidates(top)
+            if solution.complete:
+                best = _best(engine, solution.points, solution.scores, usable, most)
+            cut, best = len(best) > most, best[:most]
         points, shape, beyond = solution.points[best], solution.scores[best], np.inf
         bound = solution.bound
-        if self.kind == "reciprocal_rank":
+        if by_rank:
             sq_distances = _mean_sq_distances(engine, query, points)
             fused = reciprocal_ranks(_ties(engine, points), sq_distances)
         else:
             u = hood.of_listed(points)
-            beyond = self._beyond(solution, hood, u, shape, cut)
+            beyond = self._beyond(solution, hood, u, shape)
             counted = capped(shape, u, most_shape)
             if len(query.weights) == 1 and most_shape == np.inf:  # the nearest may have any score
                 bound = max(bound, float(shape[u <= 1].max(initial=0.0)))
@@ -384,16 +391,16 @@ class Fusion(NamedTuple):
         return scores, mixture
 
     def _beyond(
-        self, solution: Solution, hood: Neighborhood, u: FloatArray, shape: FloatArray, cut: bool
+        self, solution: Solution, hood: Neighborhood, u: FloatArray, shape: FloatArray
     ) -> float:
         """Return what a point that is no candidate can score at most.
 
         Where the candidates are the best by shape, no other point has more shape than the last
         of them; and what is no neighbour of the query loses at least what a distance of 1 costs.
         """
-        if solution.complete and not cut:
+        if solution.complete:
             return -np.inf
-        if not (solution.complete or solution.certified) or not len(shape):
+        if not solution.certified or not len(shape):
             return np.inf
         listed = np.count_nonzero(np.isfinite(u)) >= np.count_nonzero(np.isfinite(hood.u))
         return float(shape[-1]) * float(np.exp(-self.weight * listed))

@@ -13,7 +13,7 @@ import numpy as np
 
 from rankfold.compilation import compiled, inner
 from rankfold.parallel import check_stopped
-from rankfold.rankers.graph_step import Choosing, GraphStep
+from rankfold.rankers.graph_step import GraphStep, IncomingEdges
 from rankfold.types import FloatArray, IntArray, Neighbors, Query, Solution
 
 DEPTH, MOST_STEPS = 0.03, 200
@@ -22,7 +22,7 @@ DEPTH, MOST_STEPS = 0.03, 200
 EPS = float(np.finfo(np.float64).eps)
 
 
-class RegionLayout(NamedTuple):
+class Region(NamedTuple):
     """A region with the edges that lead to it: who around chooses its points.
 
     Row i of these has the entries up to ``ends[i + 1]`` of ``columns`` and ``weights``, and
@@ -46,7 +46,7 @@ class RegionRows(NamedTuple):
     ``sums`` are those of the rows and columns of S, twice the degrees of W.
     """
 
-    layout: RegionLayout
+    region: Region
     counts: IntArray
     columns: IntArray
     weights: FloatArray
@@ -67,7 +67,7 @@ class RegionSteps:
     step : GraphStep
     lists : Neighbors
         Stored candidates of every point.
-    bases : pair of Choosing
+    bases : pair of IncomingEdges
         The first graph, and the one that the S-step learns at scores zero.
     places : array of int32
         An entry for every point, all -1.
@@ -83,7 +83,7 @@ class RegionSteps:
         self,
         step: GraphStep,
         lists: Neighbors,
-        bases: tuple[Choosing, Choosing],
+        bases: tuple[IncomingEdges, IncomingEdges],
         places: IntArray,
         query: Query,
         unseen: Neighbors,
@@ -106,37 +106,37 @@ class RegionSteps:
         self.near.sq_distances[:] /= step.unit
         before, later = bases
         self.first = self._at_zero(before, places, -1.0)
-        self.later = self.first.layout
+        self.later = self.first.region
         if later is not before:
-            self.later = self._at_zero(later, places, step.shared_gamma).layout
+            self.later = self._at_zero(later, places, step.shared_gamma).region
 
-    def _at_zero(self, base: Choosing, places: IntArray, gamma: float) -> RegionRows:
+    def _at_zero(self, base: IncomingEdges, places: IntArray, gamma: float) -> RegionRows:
         """Return the rows of a graph at scores zero."""
-        lists, choosers = self.near.indices.copy(), base.choosers
-        given = choosers.indptr, choosers.indices, choosers.data
-        found = lay_out(self.points, self.n_points, lists, places, *given)
+        lists, sources = self.near.indices.copy(), base.sources
+        given = sources.indptr, sources.indices, sources.data
+        found = renumber(self.points, self.n_points, lists, places, *given)
         ends, columns, weights, received, n_around = found
         n_all = len(self.points) + n_around
         distances = self.near.sq_distances
-        layout = RegionLayout(lists, distances, ends, columns, weights, received, n_all, 0.0, 0.0)
-        rows, n = self._learned(layout, np.zeros(n_all), gamma), self.n_inside
+        region = Region(lists, distances, ends, columns, weights, received, n_all, 0.0, 0.0)
+        rows, n = self._learned(region, np.zeros(n_all), gamma), self.n_inside
         cost = base.cost - float(rows.costs[:n].sum())
         squares = base.squares - float(rows.squares[:n].sum())
-        return rows._replace(layout=layout._replace(cost=cost, squares=squares))
+        return rows._replace(region=region._replace(cost=cost, squares=squares))
 
-    def _learned(self, layout: RegionLayout, values: FloatArray, gamma: float) -> RegionRows:
+    def _learned(self, region: Region, values: FloatArray, gamma: float) -> RegionRows:
         step, width = self.step, self.near.width
         if step.candidates == "local":
             width = min(width, step.n_neighbors + (gamma < 0))
         rows = learn(
-            layout.lists, layout.sq_distances, layout.received, width, values, step.n_neighbors,
+            region.lists, region.sq_distances, region.received, width, values, step.n_neighbors,
             step.smoothness, gamma,
         )  # fmt: skip
-        return RegionRows(layout, *rows)
+        return RegionRows(region, *rows)
 
-    def _values(self, layout: RegionLayout, scores: Solution | None) -> FloatArray:
+    def _values(self, region: Region, scores: Solution | None) -> FloatArray:
         """Return the scores of the region and around it; zero outside the query for None."""
-        values = np.zeros(layout.n_all)
+        values = np.zeros(region.n_all)
         if scores is not None:
             values[: len(self.points)] = scores.scores
         values[self.first_own : len(self.points)] = self.seeds
@@ -167,12 +167,12 @@ class RegionSteps:
         Margins are 1 on the whole graph: no error is larger than the largest residual, and those of
         points around the region are part of it.
         """
-        layout, values = graph.layout, self._values(graph.layout, start)
+        region, values = graph.region, self._values(graph.region, start)
         lowest = min(0.0, float(self.seeds.min()))
         bound, steps = solve_region(
             (graph.counts, graph.columns, graph.weights),
             graph.sums,
-            (layout.ends, layout.columns, layout.weights),
+            (region.ends, region.columns, region.weights),
             values,
             self.first_own,
             self.step.smoothness,
@@ -184,17 +184,17 @@ class RegionSteps:
             scores=values[: len(self.points)],
             bound=min(bound, float(np.abs(self.seeds).max()) - lowest),
             n_iter=start.n_iter + steps,
-            n_touched=layout.n_all,
+            n_touched=region.n_all,
             certified=False,  # what was proven before was so on another graph
             stopped="tolerance" if bound <= self.tol else "budget",
         )
 
     def objective(self, graph: RegionRows, scores: Solution | None) -> float:
         """Return Eq. (5), for scores that agree with the query exactly."""
-        layout, values = graph.layout, self._values(graph.layout, scores)
-        rough = roughness(graph.counts, graph.columns, graph.weights, layout.received, values)
-        ridge = self.step.shared_gamma * (layout.squares + float(graph.squares.sum()))
-        free, cost = values[: self.first_own], layout.cost + float(graph.costs.sum())
+        region, values = graph.region, self._values(graph.region, scores)
+        rough = roughness(graph.counts, graph.columns, graph.weights, region.received, values)
+        ridge = self.step.shared_gamma * (region.squares + float(graph.squares.sum()))
+        free, cost = values[: self.first_own], region.cost + float(graph.costs.sum())
         return float(cost + ridge + self.step.smoothness * rough + free @ free)
 
     def query_degree(self, graph: RegionRows) -> float:
@@ -207,7 +207,7 @@ class RegionSteps:
 
 
 @compiled()
-def lay_out(points, n_points, lists, place, ends, choosing, shares):  # type: ignore[no-untyped-def]
+def renumber(points, n_points, lists, place, ends, sources, shares):  # type: ignore[no-untyped-def]
     """Replace points by places, in the lists in place; return who chooses points of the region.
 
     Parameters
@@ -217,7 +217,7 @@ def lay_out(points, n_points, lists, place, ends, choosing, shares):  # type: ig
     lists : array of int32, shape (n_region, width)
     place : array of int32
         An entry for every point of the database, all -1, as they are afterwards.
-    ends, choosing, shares : arrays
+    ends, sources, shares : arrays
         Rows of the transposed graph at scores zero: who chooses a point, with which weight.
 
     Returns
@@ -249,7 +249,7 @@ def lay_out(points, n_points, lists, place, ends, choosing, shares):  # type: ig
     for a in range(n_region):
         if points[a] < n_points:
             for edge in range(ends[points[a]], ends[points[a] + 1]):
-                other = choosing[edge]
+                other = sources[edge]
                 if place[other] < 0:
                     place[other] = n_region + n
                     around[n] = other
@@ -384,7 +384,7 @@ def solve_region(graph, sums, around, values, first_own, smoothness, tol, lowest
     steps : int
     """
     counts, columns, weights = graph
-    ends, choosing, shares = around
+    ends, sources, shares = around
     n = len(counts)
     diagonal, terms = 1.0 + smoothness * sums, ends[1:] - ends[:-1] + 2
     inside, n_edges = np.empty(n + 1, dtype=np.int64), 0
@@ -401,7 +401,7 @@ def solve_region(graph, sums, around, values, first_own, smoothness, tol, lowest
         terms[a] += 2 * counts[a]
         inside[a + 1] = n_edges
     outside = np.zeros(len(values) - n)
-    given = counts, columns, weights, ends, choosing, shares, values, smoothness, outside
+    given = counts, columns, weights, ends, sources, shares, values, smoothness, outside
     target = max(tol, DEPTH * border(*given))
     r, u, q = np.empty(n), np.empty(n), np.empty(n)
     multiply(inside, targets, couplings, diagonal, values, r)

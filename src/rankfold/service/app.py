@@ -111,7 +111,7 @@ def create_app(
         lifespan=lifespan,
     )
     app.state.served = {served.name: served for served in (*own, *given)}
-    remote = [name for name, index in indexes.items() if index.is_remote]
+    remote = [name for name, index in indexes.items() if index.waits_for_network]
     protect(app, settings, {**indexes, **examples}, remote)
     for router in (routes.read_router, routes.write_router, page_router(), reference_router()):
         app.include_router(router)

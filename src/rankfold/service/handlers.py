@@ -16,7 +16,7 @@ from fastapi import Depends, Path, Request
 
 from rankfold.check import about
 from rankfold.databases import Collection
-from rankfold.errors import InputError, UnreachableError
+from rankfold.errors import InputError, RankfoldError
 from rankfold.index import Index, Results
 from rankfold.inputs.images import require_pillow
 from rankfold.layout import kind_without_map
@@ -51,7 +51,7 @@ GIVEN = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/]+={0,2
 MOST_CHARACTERS, MOST_NUMBERS = 2**25, 2**21
 """Characters of payload, and numbers of vectors, that an answer may hold."""
 
-AT_ONCE = 2000
+COUNTED_AT_ONCE = 2000
 """Points whose values in a column are read before they are counted."""
 
 TOLD = (
@@ -289,10 +289,10 @@ def _check_payload(payload: Mapping[str, Any], columns: Mapping[str, str]) -> No
 
 
 def list_all(indexes: Iterable[Served]) -> list[dict[str, Any]]:
-    """Tell what there is to know about some indexes, but for those that are out of reach."""
+    """Tell what there is to know about some indexes, but for those that cannot be read now."""
     infos = []
     for served in indexes:
-        with suppress(UnreachableError):
+        with suppress(RankfoldError):
             infos.append(served.info())
     return infos
 
@@ -305,7 +305,7 @@ def answer_all(served: Served, queries: list[QueryRequest]) -> list[dict[str, An
         with about(f"queries[{place}]"):
             found = answer(ask(served, query), query)
             n_characters = check_characters(
-                (hit["payload"] for hit in found["results"]), n_characters
+                (hit["payload"].values() for hit in found["results"]), n_characters
             )
         answers.append(found)
     return answers
@@ -442,7 +442,7 @@ def find(served: Served, wanted: FindRequest) -> dict[str, Any]:
             error.argument = "text_columns" if error.argument == "columns" else error.argument
             raise
     payload = rows(found.payload, len(found), wanted.columns)
-    check_characters(payload)
+    check_characters(row.values() for row in payload)
     listed = zip(found.ids, found.scores.tolist(), payload, strict=True)
     names = "id", "score", "payload"
     return {"results": [dict(zip(names, row, strict=True)) for row in listed]}
@@ -468,7 +468,7 @@ def scroll(served: Served, wanted: ScrollRequest) -> dict[str, Any]:
             point["payload"] = {name: point["payload"][name] for name in wanted.columns}
         if wanted.vectors:
             point["vector"] = point["vector"].tolist()
-    check_characters(point["payload"] for point in found)
+    check_characters(point["payload"].values() for point in found)
     return {"points": found}
 
 
@@ -505,7 +505,7 @@ def look_up(served: Served, wanted: LookupRequest) -> dict[str, Any]:
             wanted.ids, rows(payload, len(wanted.ids), wanted.columns), strict=True
         )
     ]
-    check_characters(point["payload"] for point in points)
+    check_characters(point["payload"].values() for point in points)
     if wanted.vectors and vectors is not None:
         for point, vector in zip(points, vectors.tolist(), strict=True):
             point["vector"] = vector
@@ -540,18 +540,18 @@ def _column(index: Index | Collection, ids: list[Any], column: str) -> list[Any]
     """Return the values of a column, unless they are too much for an answer."""
     values: list[Any] = []
     n_characters = 0
-    for start in range(0, len(ids), AT_ONCE):
+    for start in range(0, len(ids), COUNTED_AT_ONCE):
         check_stopped()
-        found = index.payload(ids[start : start + AT_ONCE], [column])[column]
+        found = index.payload(ids[start : start + COUNTED_AT_ONCE], [column])[column]
         with about("column"):
-            n_characters = check_characters([dict(enumerate(found))], n_characters)
+            n_characters = check_characters([found], n_characters)
         values += found
     return values
 
 
-def check_characters(payload: Iterable[Mapping[Any, Any]], before: int = 0) -> int:
+def check_characters(values: Iterable[Iterable[Any]], before: int = 0) -> int:
     """Return how many characters of texts an answer holds, with those before; require few."""
-    texts = (value for row in payload for value in row.values() if isinstance(value, str))
+    texts = (value for some in values for value in some if isinstance(value, str))
     total = before + sum(map(len, texts))
     if total > MOST_CHARACTERS:
         raise InputError(

@@ -40,6 +40,12 @@ WorkKind = Literal["light", "heavy", "change"]
 """What a request asks for: little by all that it says, perhaps much, or a change of an index."""
 
 
+def n_cores() -> int:
+    """Return how many cores this process may use."""
+    known = getattr(os, "sched_getaffinity", None)  # not on every system
+    return os.cpu_count() or 1 if known is None else len(known(0))
+
+
 @dataclass(frozen=True)
 class Settings:
     """The limits of a service; what a single request may ask for is in its description.
@@ -73,8 +79,9 @@ class Settings:
         Seconds after which work is stopped where others wait for its place, and bodies that have
         not arrived are given up where others wait for theirs.
     running, waiting : int
-        Requests that are worked on at a time, half of them light ones, and that may wait for
-        their turn. More threads than cores would only wait for each other.
+        Requests that are worked on at the same time, where half of the places are kept for light
+        ones; by default as many as there are cores, but 2 to 4, since further threads would only
+        wait for each other. And requests that may queue.
 
     Examples
     --------
@@ -95,7 +102,7 @@ class Settings:
     body_timeout: float = 10.0
     send_timeout: float = 30.0
     share: float = 2.0
-    running: int = min(4, max(2, os.cpu_count() or 1))
+    running: int = field(default_factory=lambda: min(4, max(2, n_cores())))
     waiting: int = 64
 
     def __post_init__(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 from collections.abc import Mapping, Sequence, Sized
@@ -13,7 +14,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from rankfold.errors import StorageError
+from rankfold.errors import RankfoldError
 from rankfold.service.limits import Limiter, Settings
 from rankfold.service.logs import PLACE, RequestRecord, TraceContext
 from rankfold.service.problems import ProblemError
@@ -102,7 +103,8 @@ class ServiceMetrics:
         waiting.set_function(lambda: sum(one.waiting for one in limiters))
         self._points = Gauge("rankfold_points", "Points of an index.", ["index"], registry=registry)
         self._indexes = indexes
-        self._counting = Limiter(Settings(running=1, timeout=PATIENCE))
+        patience = Settings(running=1, timeout=PATIENCE)
+        self._counting = {name: Limiter(patience) for name in indexes}
 
     def answered(self, route: str, method: str, status: str, seconds: float) -> None:
         """Count a request."""
@@ -121,22 +123,14 @@ class ServiceMetrics:
             self._certified.labels(method).inc()
 
     async def text(self) -> bytes:
-        """Return all as text; where the indexes do not answer soon, with the points known last."""
-        with suppress(ProblemError):
-            counts = await self._counting.run("light", counted, self._indexes)
-            self._points.clear()
-            for name, n_points in counts.items():
-                self._points.labels(name).set(n_points)
+        """Return all as text; of an index that does not answer soon, the points known last."""
+        await asyncio.gather(*map(self._count, self._indexes))
         return generate_latest(self._registry)
 
-
-def counted(indexes: Mapping[str, Sized]) -> dict[str, int]:
-    """Return the number of points of each index; one that cannot be read is left out."""
-    counts = {}
-    for name, index in indexes.items():
-        with suppress(StorageError):
-            counts[name] = len(index)
-    return counts
+    async def _count(self, name: str) -> None:
+        with suppress(ProblemError, RankfoldError):
+            n_points = await self._counting[name].run("light", len, self._indexes[name])
+            self._points.labels(name).set(n_points)
 
 
 class Recorder:

@@ -89,12 +89,12 @@ read_router = APIRouter(
 
 @read_router.get("", response_model=responses.Infos)
 async def list_indexes(request: Request, limiter: Limited) -> JSONResponse:
-    """List all indexes; of databases that do not answer soon, only the names."""
+    """List all indexes; of those that cannot be read, or do not answer soon, only names."""
     served: dict[str, Served] = request.app.state.served
     own: dict[str, Limiter] = request.app.state.limiters
 
-    async def listed(turns: Limiter, some: Sequence[Served]) -> list[dict[str, Any]]:
-        return await turns.run("light", handlers.list_all, some)
+    async def listed(by: Limiter, some: Sequence[Served]) -> list[dict[str, Any]]:
+        return await by.run("light", handlers.list_all, some)
 
     async def soon(name: str) -> list[dict[str, Any]]:
         with suppress(TimeoutError, ProblemError):

@@ -236,8 +236,11 @@ def find_slots(database: SqliteDatabase, columns: Sequence[Column], ids: Sequenc
     slots = _slots(database, columns, ids)
     if None in slots:
         unknown = [i for i, slot in zip(ids, slots, strict=True) if slot is None]
+        ((known,),) = database.rows("SELECT id FROM points LIMIT 1") or [(None,)]
+        as_here = "" if known is None else f"; ids of this index are like {known!r}"
         raise InputError(
-            f"there are no points with the ids {few(unknown)}; ids are taken to the letter."
+            f"there are no points with the ids {few(unknown)}{as_here}, and the number 1 is not "
+            "the text '1'."
         )
     return np.array(slots, dtype=np.int64)
 

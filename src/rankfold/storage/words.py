@@ -99,7 +99,11 @@ def searched_columns(columns: Sequence[Column], names: Sequence[str] | None) -> 
     if unknown or not wanted:
         raise InputError(
             f"words are looked for in text columns, of which the index has {few(known) or 'none'}"
-            + (f"; {unknown[0]!r} is none of them." if unknown else "."),
+            + (
+                f"; {unknown[0]!r} is none of them."
+                if unknown
+                else "; payload with texts has some."
+            ),
             "columns",
         )
     return [known[name] for name in wanted]

@@ -29,6 +29,7 @@ class Remembered:
         self.n_alive, self.alive = engine.n_alive, engine.alive
         self.search, self.sq_distances = engine.search, engine.sq_distances
         self.between, self.pairs = engine.between, engine.pairs
+        self.tie_order = engine.tie_order
         path = FOLDER / f"{name}_{width}.npz"
         if name and path.is_file():
             print(f"reading the lists of {path}; delete it to search anew", flush=True)

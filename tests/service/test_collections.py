@@ -11,7 +11,8 @@ from databases.servers import PostgreSQLServer
 from running_service import BEARER, KEY, running, wait_until
 
 from rankfold import Collection, Index
-from rankfold.service import Settings, create_app, routes
+from rankfold.errors import DatabaseError, InputError
+from rankfold.service import Settings, create_app, handlers, routes
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +105,7 @@ def test_a_database_that_is_away_is_told_and_waited_for(client, server):
 def test_a_database_that_does_not_answer_holds_up_nobody_else(server, digits, monkeypatch):
     monkeypatch.setattr(routes, "SOON", 0.2)
     body, place = {"queries": [{"ids": [7]}]}, "/v1/indexes/{}/query".format
-    settings = Settings(timeout=600, running=1, waiting=8)
+    settings = Settings(timeout=600, running=2, waiting=8)
     with (
         Collection.open(server.address(), "digits") as collection,
         Index.build(digits.X[:200]) as index,
@@ -138,3 +139,17 @@ def test_a_database_that_does_not_answer_holds_up_nobody_else(server, digits, mo
             wait_until(lambda: other.execute(waiting).fetchone() == (0,))  # by the database, too
             other.rollback()
             assert client.post(place("digits"), json=body).status_code == 200
+
+
+def test_what_cannot_be_read_is_left_out_of_the_list():
+    class Served:
+        def __init__(self, *errors):
+            self.errors = errors
+
+        def info(self):
+            for error in self.errors:
+                raise error
+            return {"name": "fine"}
+
+    broken = DatabaseError("permission denied"), InputError("it has no graph yet")
+    assert handlers.list_all([Served(), *map(Served, broken)]) == [{"name": "fine"}]

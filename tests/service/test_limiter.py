@@ -188,7 +188,7 @@ def test_a_change_that_has_begun_is_not_to_be_asked_for_again():
 
 
 def test_never_more_are_at_work_than_allowed():
-    turns, at_work, most = Limiter(Settings(running=2, waiting=100)), [], []
+    turns, at_work, most = Limiter(Settings(running=4, waiting=100)), [], []
 
     def work():
         at_work.append(1)
@@ -250,6 +250,25 @@ def stepping(began, most=30.0):
         check_stopped()
         sleep(0.001)
     return "done"
+
+
+def test_light_work_leaves_places_to_others():
+    turns, let_go = Limiter(Settings(running=4, waiting=10, share=60)), Event()
+
+    async def scene():
+        light = [asyncio.create_task(turns.run("light", let_go.wait, 30)) for _ in range(4)]
+        while turns.running < 2:
+            await asyncio.sleep(0)
+        assert turns.waiting == 2
+        assert await turns.run("heavy", lambda: "done") == "done"
+        assert (turns.running, turns.waiting) == (2, 2)
+        let_go.set()
+        assert await asyncio.gather(*light) == [True] * 4
+
+    try:
+        asyncio.run(scene())
+    finally:
+        let_go.set()
 
 
 def test_a_place_is_kept_for_light_work():

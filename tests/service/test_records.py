@@ -141,19 +141,21 @@ class Slow:
 
 def test_metrics_do_not_wait_for_an_index_without_end(monkeypatch):
     monkeypatch.setattr("rankfold.service.metrics.PATIENCE", 0.05)
-    slow = Slow()
-    app, _ = guarded(indexes={"slow": slow})
+    slow, quick = Slow(), [1, 2]
+    app, _ = guarded(indexes={"slow": slow, "quick": quick})
 
     async def scene():
         async with asking(app) as client:
             slow.let_go.set()
             assert 'rankfold_points{index="slow"} 7.0' in (await client.get("/metrics")).text
             slow.let_go.clear()
+            quick.append(3)
             several = await asyncio.gather(*[client.get("/metrics") for _ in range(50)])
             assert slow.n_threads == 1
             for response in several:
                 assert response.status_code == 200
                 assert 'rankfold_points{index="slow"} 7.0' in response.text
+            assert any('rankfold_points{index="quick"} 3.0' in one.text for one in several)
 
     try:
         asyncio.run(scene())

@@ -70,6 +70,7 @@ def all_else() -> list[Any]:
     from rankfold.graph import kernels as graph_kernels
     from rankfold.neighbors import kernels
     from rankfold.rankers import blend, region_steps
+    from rankfold.rankers.blend import BlendArrays
     from rankfold.rankers.graph_step import GraphStep, IncomingEdges
     from rankfold.rankers.ordering import HORIZONS, HUBNESS, ROUNDING
     from rankfold.rankers.region_steps import RegionSteps
@@ -96,11 +97,8 @@ def all_else() -> list[Any]:
         )  # fmt: skip
         steps.learn_scores(steps.first, Solution(one, np.ones(1), 0.0))
         steps.objective(steps.first, None)
-    blend.best_blended(
-        np.array([1]), np.ones(1), 1, np.ones(4), 0, np.array([1]), np.ones(1), 0.0, False, 1.0,
-        HORIZONS, HUBNESS, ROUNDING, np.empty(1, dtype=np.int64), np.empty(1), np.empty(1),
-        np.empty(1, dtype=np.int64),
-    )  # fmt: skip
+    arrays = BlendArrays.of(one, np.ones(1), one + 1, np.ones(1), np.ones(4), 1)
+    blend.best_blended(arrays, 1, 1, 1, 1, 0, 0.0, False, 1.0, HORIZONS, HUBNESS, ROUNDING)
     found = collective.profiles(small_graph(np.float64), 1.0, 1e-3, n_jobs=1)
     collective.lifts(found, lists, n_jobs=1)
     points, rows = np.ones((4, 2), dtype=np.float32), np.array([[1, 2]])

@@ -258,33 +258,32 @@ class Fusion(NamedTuple):
             or not 0 < top <= min(FEW_RESULTS, others - 1)
         ):
             return None
-        from rankfold.rankers.blend import best_blended  # compiled, and loaded for large data only
+        from rankfold.rankers.blend import BlendArrays, best_blended  # compiled, for large data
 
         own = int(query.indices[0]) if len(query.indices) else NOBODY
-        points, scores, shape = np.empty(top, dtype=np.int64), np.empty(top), np.empty(top)
-        known, away = np.array(near, dtype=np.int64), np.array(sq_distances, dtype=np.float64)
-        unknown = np.empty(len(solution.points), dtype=np.int64)
+        best, shape, n_near = solution.points, solution.scores, len(near)
         for _ in range(2):  # once more where others than neighbours had to be measured
+            arrays = BlendArrays.of(near, sq_distances, best, shape, degrees, top)
             n_unknown, bound, proven, horizon, hubness = best_blended(
-                known, away, len(near), degrees, own, solution.points, solution.scores,
-                solution.bound, solution.certified, self.weight, HORIZONS, HUBNESS, ROUNDING,
-                points, scores, shape, unknown,
+                arrays, n_near, len(near), len(best), top, own, solution.bound, solution.certified,
+                self.weight, HORIZONS, HUBNESS, ROUNDING,
             )  # fmt: skip
             if n_unknown <= 0:
                 break
-            more = unknown[:n_unknown]
-            known = np.concatenate([known, more])
-            away = np.concatenate([away, engine.between(query, more)[0]])
+            more = arrays.found[top : top + n_unknown]
+            near = np.concatenate([near, more])
+            sq_distances = np.concatenate([sq_distances, engine.between(query, more)[0]])
         if n_unknown:
             return None
+        points = arrays.found[:top]
         distances = np.sqrt(engine.between(query, points)[0])
         return Solution(
             points=points,
-            scores=scores,
+            scores=arrays.scores[:top],
             bound=bound,
             certified=proven,
             complete=False,
-            shape=shape,
+            shape=arrays.scores[top:],
             distances=distances,
             fused=Fused(self.kind, self.weight, horizon, hubness),
             n_iter=solution.n_iter,

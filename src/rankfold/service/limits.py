@@ -40,12 +40,6 @@ WorkKind = Literal["light", "heavy", "change"]
 """What a request asks for: little by all that it says, perhaps much, or a change of an index."""
 
 
-def n_cores() -> int:
-    """Return how many cores this process may use."""
-    known = getattr(os, "sched_getaffinity", None)  # not on every system
-    return os.cpu_count() or 1 if known is None else len(known(0))
-
-
 @dataclass(frozen=True)
 class Settings:
     """The limits of a service; what a single request may ask for is in its description.
@@ -79,9 +73,9 @@ class Settings:
         Seconds after which work is stopped where others wait for its place, and bodies that have
         not arrived are given up where others wait for theirs.
     running, waiting : int
-        Requests that are worked on at the same time, where half of the places are kept for light
-        ones; by default as many as there are cores, but 2 to 4, since further threads would only
-        wait for each other. And requests that may queue.
+        Requests that are worked on at the same time: half of the places are for light ones, of
+        which more would wait for each other, and half for all others. And requests that may
+        queue.
 
     Examples
     --------
@@ -102,7 +96,7 @@ class Settings:
     body_timeout: float = 10.0
     send_timeout: float = 30.0
     share: float = 2.0
-    running: int = field(default_factory=lambda: min(4, max(2, n_cores())))
+    running: int = 4
     waiting: int = 64
 
     def __post_init__(self) -> None:
@@ -195,6 +189,13 @@ async def _gone(receive: Receive) -> Message:
     return message
 
 
+class _Places:
+    """Places for one kind of work, and how many requests wait for one."""
+
+    def __init__(self, count: int) -> None:
+        self.free, self.n_waiting = asyncio.Semaphore(count), 0
+
+
 @dataclass(eq=False)
 class _Job:
     """What is worked on, since when, and whether it was stopped to make room for others."""
@@ -208,12 +209,13 @@ class _Job:
 class Limiter:
     """Runs functions in threads, so many at a time; of one event loop.
 
-    Half of the places are kept for light work, unless there is only one at all: what is heavy never
-    takes them. Work that nobody waits for any more is stopped, see `Stop`, and so is work that has
-    had its share of time while others wait for a place, or while an index is to change, which
-    nobody may read meanwhile. A change is never stopped. Whatever was stopped keeps its place until
-    its thread has ended, so that there are never more at work than allowed. Who waits holds a place
-    in a queue and nothing else: whoever is given up there is gone, with all that was sent.
+    Half of the places are for light work and half for all other, unless there is only one at all:
+    neither takes those of the other. Work that nobody waits for any more is stopped, see `Stop`,
+    and so is work that has had its share of time while others wait for its place, or while an index
+    is to change, which nobody may read meanwhile. A change is never stopped. Whatever was stopped
+    keeps its place until its thread has ended, so that there are never more at work than allowed.
+    Who waits holds a place in a queue and nothing else: whoever is given up there is gone, with all
+    that was sent.
 
     Parameters
     ----------
@@ -223,10 +225,10 @@ class Limiter:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._threads = ThreadPoolExecutor(settings.running, "rankfold-work")
-        self._places = asyncio.Semaphore(settings.running)
-        self._for_heavy = asyncio.Semaphore(max(1, settings.running // 2))
+        n_heavy = settings.running // 2
+        self._for_light = _Places(settings.running - n_heavy)
+        self._for_others = _Places(n_heavy) if n_heavy else self._for_light
         self._jobs: set[_Job] = set()
-        self._n_waiting = 0
 
     @property
     def running(self) -> int:
@@ -236,7 +238,10 @@ class Limiter:
     @property
     def waiting(self) -> int:
         """How many wait."""
-        return self._n_waiting
+        return sum(places.n_waiting for places in {self._for_light, self._for_others})
+
+    def _places(self, work: WorkKind) -> _Places:
+        return self._for_light if work == "light" else self._for_others
 
     async def run(
         self,
@@ -296,29 +301,22 @@ class Limiter:
 
     async def _take_place(self, work: WorkKind) -> None:
         """Wait for a place; only so many may."""
-        heavy = work != "light"
-        full = self._places.locked() or (heavy and self._for_heavy.locked())
-        if full and self._n_waiting >= self._settings.waiting:
+        places = self._places(work)
+        full = places.free.locked()
+        if full and self.waiting >= self._settings.waiting:
             raise ProblemError(
                 503,
                 f"{self._settings.waiting} requests wait already; try again.",
                 headers={"Retry-After": "1"},
                 reason="busy",
             )
-        self._n_waiting += 1
+        places.n_waiting += 1
         try:
             if full:
                 self._make_room()
-            if heavy:
-                await self._for_heavy.acquire()
-            try:
-                await self._places.acquire()
-            except BaseException:
-                if heavy:
-                    self._for_heavy.release()
-                raise
+            await places.free.acquire()
         finally:
-            self._n_waiting -= 1
+            places.n_waiting -= 1
 
     def _begin(self, function: Callable[[], Answer], job: _Job) -> Future[Answer]:
         """Let a thread, one of which is free, work in the place that was taken."""
@@ -346,23 +344,23 @@ class Limiter:
     def _make_room(self) -> None:
         """Stop work that has had its share: one for each that waits, all where an index changes."""
         changing = any(job.work == "change" for job in self._jobs)
-        wanted = len(self._jobs) if changing else self._n_waiting
-        wanted -= sum(job.gave_way for job in self._jobs)
         before = monotonic() - 0.99 * self._settings.share
-        had_it = [
-            job
-            for job in self._jobs
-            if job.work != "change" and not job.gave_way and job.begun <= before
-        ]
-        for job in sorted(had_it, key=lambda job: job.begun)[: max(0, wanted)]:
-            job.gave_way = True
-            job.stop.set()
+        for places in {self._for_light, self._for_others}:
+            there = [job for job in self._jobs if self._places(job.work) is places]
+            wanted = len(there) if changing else places.n_waiting
+            wanted -= sum(job.gave_way for job in there)
+            had_it = [
+                job
+                for job in there
+                if job.work != "change" and not job.gave_way and job.begun <= before
+            ]
+            for job in sorted(had_it, key=lambda job: job.begun)[: max(0, wanted)]:
+                job.gave_way = True
+                job.stop.set()
 
     def _leave(self, job: _Job) -> None:
         self._jobs.discard(job)
-        self._places.release()
-        if job.work != "light":
-            self._for_heavy.release()
+        self._places(job.work).free.release()
 
 
 async def limiter_of(request: Request) -> Limiter:

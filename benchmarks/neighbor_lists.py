@@ -14,8 +14,8 @@ before, with its defaults and as many neighbours; recall is measured by the same
 the two runs in a process of its own, which reads the vectors from a file: into memory, or as a map
 of it, of which only what is no file counts.
 
-With --large also one million points of either kind: ten minutes or more. --texts and --features measure
-embeddings of other sizes alone.
+With --large also one million points of either kind, which takes minutes. --texts and --features
+measure embeddings of other sizes alone.
 """
 
 import argparse

@@ -153,7 +153,7 @@ class RegionSolver:
             n_points,
             float(scale.max(initial=0.0)),
             float(relative.max(initial=1.0)),
-            int((bounds[:, 1] - bounds[:, 0]).max(initial=0)),
+            rows.longest,
             rows.n_edges / max(1, n_points),
             unit,
         )

@@ -133,6 +133,8 @@ class GraphRows:
         self._sums = row_sums(starts, weights)
         self.n_points, self.n_edges = len(starts) - 1, len(indices)
         self._end, self._own = len(indices), False
+        self.longest = int(np.diff(starts).max(initial=0))
+        """No row has more entries."""
 
     @classmethod
     def of(cls, graph: sparse.csr_array) -> GraphRows:
@@ -204,6 +206,7 @@ class GraphRows:
             self._grow(_with_spare(n_points))
         self._bounds[self.n_points : n_points] = 0
         self._sums[self.n_points : n_points] = 0.0
+        self.longest = max(self.longest, int(np.diff(starts).max(initial=0)))
         self.n_points, first = n_points, self._end
         self._end += len(indices)
         self._indices[first : self._end] = indices
@@ -252,6 +255,18 @@ def _enlarged(array: Any, room: int) -> Any:
     larger = np.empty((room, *array.shape[1:]), dtype=array.dtype)
     larger[: len(array)] = array
     return larger
+
+
+_ones: list[FloatArray] = [np.ones(0)]
+
+
+def shared_ones(length: int) -> FloatArray:
+    """Return so many ones, which nobody may write to: making them takes most of a small change."""
+    if length > len(_ones[0]):
+        more = np.ones(_with_spare(length))
+        more.flags.writeable = False
+        _ones[0] = more
+    return _ones[0][:length]
 
 
 def row_sums(starts: IntArray, weights: FloatArray) -> FloatArray:
@@ -325,9 +340,8 @@ class System:
 
         ``leak`` is the sum of each row's couplings to points outside, whose value is zero.
         """
-        ones = np.ones(
-            couplings.n_points if isinstance(couplings, GraphRows) else couplings.shape[0]
-        )
+        n_points = couplings.n_points if isinstance(couplings, GraphRows) else couplings.shape[0]
+        ones = shared_ones(n_points)
         return cls(couplings, ones if np.isscalar(leak) and not leak else ones + leak, ones)
 
     @classmethod

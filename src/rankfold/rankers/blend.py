@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rankfold.solvers.memory import after, entry, handle
+from rankfold.solvers.memory import after, entry, handle, small
 from rankfold.types import FloatArray, IntArray
 
 
@@ -60,7 +60,7 @@ class BlendArrays(NamedTuple):
             degrees,
             np.empty(top + len(best), dtype=np.int64),
             np.empty(2 * top),
-            np.full(size + len(known) + 2 * len(best), -1, dtype=np.int64),
+            np.empty(size + len(known) + 2 * len(best), dtype=np.int64),
             np.empty(len(known)),
         )
 
@@ -98,6 +98,7 @@ def best_blended(  # type: ignore[no-untyped-def]
         Whether the results are proven to be the best.
     horizon, hubness : float
     """
+    small()
     given = handle(arrays)
     near, sq_distances, degrees = given.points, given.values, given.degrees
     points, shape = after(given.points, n_known), after(given.values, n_known)
@@ -106,6 +107,8 @@ def best_blended(  # type: ignore[no-untyped-def]
     size = 1
     while size <= 4 * n_known:
         size *= 2
+    for at in range(size):
+        given.places[at] = -1
     places, u = given.places, given.distances  # places by the last bits of a point
     listed = after(given.places, size)
     candidates = after(given.places, size + n_known)

@@ -63,7 +63,7 @@ def main():
     try:
         import atheris  # noqa: F401
     except ModuleNotFoundError:
-        sys.exit("this needs atheris (Linux, Python 3.11 to 3.13): pip install 'rankfold[bench]'")
+        sys.exit("this needs atheris (Linux, Python 3.11 to 3.13): pip install atheris")
     failed = []
     print("| files | tried | new lines reached by | seconds | anything but points or one line |")
     print("|---|---|---|---|---|", flush=True)

@@ -252,38 +252,20 @@ def stepping(began, most=30.0):
     return "done"
 
 
-def test_light_work_leaves_places_to_others():
+@pytest.mark.parametrize(("many", "other"), [("heavy", "light"), ("light", "heavy")])
+def test_places_are_kept_for_the_other_kind_of_work(many, other):
     turns, let_go = Limiter(Settings(running=4, waiting=10, share=60)), Event()
 
     async def scene():
-        light = [asyncio.create_task(turns.run("light", let_go.wait, 30)) for _ in range(4)]
+        tasks = [asyncio.create_task(turns.run(many, let_go.wait, 30)) for _ in range(4)]
         while turns.running < 2:
             await asyncio.sleep(0)
-        assert turns.waiting == 2
-        assert await turns.run("heavy", lambda: "done") == "done"
-        assert (turns.running, turns.waiting) == (2, 2)
-        let_go.set()
-        assert await asyncio.gather(*light) == [True] * 4
-
-    try:
-        asyncio.run(scene())
-    finally:
-        let_go.set()
-
-
-def test_a_place_is_kept_for_light_work():
-    turns, let_go = Limiter(Settings(running=4, waiting=10, share=60)), Event()
-
-    async def scene():
-        heavy = [asyncio.create_task(turns.run("heavy", let_go.wait, 30)) for _ in range(4)]
-        while turns.running < 2:
-            await asyncio.sleep(0)
-        assert turns.waiting == 2  # a place is free, but not for them
+        assert turns.waiting == 2  # places are free, but not for them
         for _ in range(5):
-            assert await turns.run("light", lambda: "done") == "done"
+            assert await turns.run(other, lambda: "done") == "done"
         assert (turns.running, turns.waiting) == (2, 2)
         let_go.set()
-        assert await asyncio.gather(*heavy) == [True] * 4
+        assert await asyncio.gather(*tasks) == [True] * 4
 
     try:
         asyncio.run(scene())

@@ -422,17 +422,14 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
             for query, end in zip(queries, ends, strict=True)
         ]
 
-    def hood(self, query: Query, unseen: Neighbors | None = None) -> Neighborhood:
+    def hood(self, query: Query, near: tuple[IntArray, FloatArray] | None = None) -> Neighborhood:
         """Return the neighbourhood of a checked query, in which distance is fused with shape.
 
-        The neighbours of its vectors may be known already.
+        What is near to it may be known already.
         """
-        return self._hood(query, self._near(query, unseen))
-
-    def _hood(self, query: Query, near: tuple[IntArray, FloatArray]) -> Neighborhood:
         known = self._relative_degrees
         degrees_of = self._degrees_of if known is None else known.take
-        return Neighborhood.of(query, *near, degrees_of)
+        return Neighborhood.of(query, *(near or self._near(query, None)), degrees_of)
 
     def _near(self, query: Query, unseen: Neighbors | None) -> tuple[IntArray, FloatArray]:
         """Return the points near a checked query, and their squared distances."""
@@ -525,7 +522,7 @@ class Ranker(BaseEstimator, metaclass=ABCMeta):
         include_query: bool,
     ) -> Solution:
         """Fuse the points that may be results with their distances, and put them in order."""
-        engine, hood, up = self.engine_, self._hood(query, near), solution.scores > 0
+        engine, hood, up = self.engine_, self.hood(query, near), solution.scores > 0
         most = hood.most_shape(query, solution.points[up], solution.scores[up])
         candidates = fusion.fuse(engine, query, hood, allowed, top, most)
         return ordered(engine, query, allowed, top, include_query, candidates)

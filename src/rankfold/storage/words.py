@@ -100,9 +100,7 @@ def searched_columns(columns: Sequence[Column], names: Sequence[str] | None) -> 
         raise InputError(
             f"words are looked for in text columns, of which the index has {few(known) or 'none'}"
             + (
-                f"; {unknown[0]!r} is none of them."
-                if unknown
-                else "; payload with texts has some."
+                f"; {unknown[0]!r} is none of them." if unknown else "; give it payload with texts."
             ),
             "columns",
         )
